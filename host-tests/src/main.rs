@@ -1,0 +1,3 @@
+//! The `stowage` command.
+
+fn main() {}

@@ -1,0 +1,31 @@
+//! Stowage: a scheduling policy for GPU clusters, compiled to one WebAssembly module.
+//!
+//! Dependencies point one way: [`policy`] <- [`cluster`], [`object`], [`config`] <- [`host`].
+//! A trap in the module costs the scheduler memory for good and a loop without a bound freezes it, so nothing here
+//! indexes, unwraps, divides or overflows unchecked; the lints below say so.
+
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::exit,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unreachable,
+    clippy::unwrap_used
+)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unwrap_used
+    )
+)]
+
+pub mod host;
+pub mod object;
+pub mod policy;

@@ -1,0 +1,1 @@
+//! The policies. Pure: plain data in, a decision with its reason out; no wasm, no JSON, no protobuf.
