@@ -10,7 +10,8 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 pub struct PodObject {
     /// The pod.
     pub pod: Pod,
-    protobuf: OnceCell<Rc<[u8]>>,
+    /// Filled by the first reader.
+    pub protobuf: OnceCell<Rc<[u8]>>,
 }
 
 /// A node with its protobuf form, which is made when first asked for.
@@ -18,5 +19,6 @@ pub struct PodObject {
 pub struct NodeObject {
     /// The node.
     pub node: Node,
-    protobuf: OnceCell<Rc<[u8]>>,
+    /// Filled by the first reader.
+    pub protobuf: OnceCell<Rc<[u8]>>,
 }
