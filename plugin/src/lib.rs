@@ -26,6 +26,7 @@
     )
 )]
 
+pub mod config;
 pub mod host;
 pub mod object;
 pub mod policy;
