@@ -1,5 +1,25 @@
 //! Kubernetes objects as the policy sees them: zero-copy views over protobuf, and the few values read from them.
 
+mod affinity;
+mod container;
+mod error;
+mod meta;
+mod node;
+mod pod;
+mod pod_info;
+mod quantities;
+mod quantity;
+pub mod requests;
 mod resources;
+pub mod wire;
 
+pub use container::{Container, ContainerStatus, ResourceList, ResourceRequirements};
+pub use error::Error;
+pub use meta::{Metadata, Owner};
+pub use node::Node;
+pub use pod::{Pod, WorkloadRef};
+pub use pod_info::{PodInfo, RequestOptions};
+pub use quantities::Quantities;
+pub use quantity::{NotAQuantity, Quantity};
+pub use requests::NativeQos;
 pub use resources::{ResourceId, ResourceNames, Resources};

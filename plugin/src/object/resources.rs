@@ -61,6 +61,19 @@ impl ResourceNames {
         Some(ResourceId(id))
     }
 
+    /// Whether the scheduler counts the resource `name` of pods and nodes at all.
+    ///
+    /// Those are the native ones, huge pages, attachable volumes and every name with a domain: extended resources
+    /// (`nvidia.com/gpu`) and prefixed native ones (`kubernetes.io/batch-cpu`).
+    #[must_use]
+    pub fn counts(name: &str) -> bool {
+        matches!(name, "cpu" | "memory" | "ephemeral-storage" | "pods")
+            || name.starts_with("hugepages-")
+            || name.starts_with("attachable-volumes-")
+            || name.contains("kubernetes.io/")
+            || (name.contains('/') && !name.starts_with("requests."))
+    }
+
     /// The number of `name` if it has been seen.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<ResourceId> {

@@ -1,0 +1,74 @@
+//! Which nodes a pod allows by their labels: `nodeSelector` and required node affinity.
+
+use super::wire::{self, Reader};
+
+/// The values of label `key` that required node affinity allows, sorted; `None` if it allows any.
+///
+/// Only `In` is read, so the answer may be too wide, never too narrow: a node with another value cannot take the pod.
+pub(super) fn allowed_values<'a>(affinity: &'a [u8], key: &str) -> Result<Option<Vec<&'a str>>, wire::Error> {
+    let mut allowed: Option<Vec<&str>> = None;
+    for node_affinity in wire::repeated(affinity, 1) {
+        for required in wire::repeated(node_affinity?, 1) {
+            // A node needs to match one of the terms.
+            for term in wire::repeated(required?, 1) {
+                let term = term?;
+                if term.is_empty() {
+                    // Matches no node.
+                    continue;
+                }
+                match allowed_by_term(term, key)? {
+                    Some(values) => allowed.get_or_insert_default().extend(values),
+                    None => return Ok(None),
+                }
+            }
+        }
+    }
+    if let Some(values) = &mut allowed {
+        values.sort_unstable();
+        values.dedup();
+    }
+    Ok(allowed)
+}
+
+/// A node needs to match all expressions of a term.
+fn allowed_by_term<'a>(term: &'a [u8], key: &str) -> Result<Option<Vec<&'a str>>, wire::Error> {
+    let mut allowed: Option<Vec<&str>> = None;
+    for expression in wire::repeated(term, 1) {
+        let expression = Expression::parse(expression?)?;
+        if expression.key != key || expression.operator != "In" {
+            continue;
+        }
+        match &mut allowed {
+            Some(values) => {
+                let mut also = expression.values;
+                also.sort_unstable();
+                values.retain(|value| also.binary_search(value).is_ok());
+            }
+            None => allowed = Some(expression.values),
+        }
+    }
+    Ok(allowed)
+}
+
+/// A `NodeSelectorRequirement`.
+#[derive(Default)]
+struct Expression<'a> {
+    key: &'a str,
+    operator: &'a str,
+    values: Vec<&'a str>,
+}
+
+impl<'a> Expression<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, wire::Error> {
+        let mut expression = Self::default();
+        for field in Reader::new(bytes) {
+            match field? {
+                (1, value) => expression.key = value.text()?,
+                (2, value) => expression.operator = value.text()?,
+                (3, value) => expression.values.push(value.text()?),
+                _ => {}
+            }
+        }
+        Ok(expression)
+    }
+}

@@ -1,0 +1,137 @@
+//! Containers of a pod, their status, and the resource lists that both carry.
+
+use super::wire::{self, Reader};
+
+/// A container or init container of a pod's spec.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Container<'a> {
+    /// Unique within the pod.
+    pub name: &'a str,
+    /// `restartPolicy: Always`: an init container that keeps running beside the others.
+    pub restartable: bool,
+    /// What it asks for and what it may use at most.
+    pub resources: ResourceRequirements<'a>,
+    bytes: &'a [u8],
+}
+
+impl<'a> Container<'a> {
+    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, wire::Error> {
+        let mut container = Self { bytes, ..Self::default() };
+        for field in Reader::new(bytes) {
+            let (number, value) = field?;
+            match number {
+                1 => container.name = value.text()?,
+                8 => container.resources = ResourceRequirements::new(value.bytes()?),
+                24 => container.restartable = value.bytes()? == b"Always",
+                _ => {}
+            }
+        }
+        Ok(container)
+    }
+
+    /// The environment variables whose values stand in the pod, rather than in a secret or the like.
+    pub fn env(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        wire::repeated(self.bytes, 7).filter_map(|variable| env_variable(variable.ok()?).ok()?)
+    }
+
+    /// The value of an environment variable; of several with one name the last counts, as in the container.
+    #[must_use]
+    pub fn env_value(&self, name: &str) -> Option<&'a str> {
+        self.env().filter(|(found, _)| *found == name).last().map(|(_, value)| value)
+    }
+}
+
+fn env_variable(bytes: &[u8]) -> Result<Option<(&str, &str)>, wire::Error> {
+    let (mut name, mut text, mut elsewhere) = ("", "", false);
+    for field in Reader::new(bytes) {
+        match field? {
+            (1, value) => name = value.text()?,
+            (2, value) => text = value.text()?,
+            (3, _) => elsewhere = true,
+            _ => {}
+        }
+    }
+    Ok((!elsewhere).then_some((name, text)))
+}
+
+/// What the kubelet reports of a container's resources.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ContainerStatus<'a> {
+    /// Of the container in the spec.
+    pub name: &'a str,
+    /// What is in force now; `None` if the kubelet does not say.
+    pub resources: Option<ResourceRequirements<'a>>,
+    bytes: &'a [u8],
+}
+
+impl<'a> ContainerStatus<'a> {
+    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, wire::Error> {
+        let mut status = Self { bytes, ..Self::default() };
+        for field in Reader::new(bytes) {
+            let (number, value) = field?;
+            match number {
+                1 => status.name = value.text()?,
+                11 => status.resources = Some(ResourceRequirements::new(value.bytes()?)),
+                _ => {}
+            }
+        }
+        Ok(status)
+    }
+
+    /// What the node has set aside for the container.
+    #[must_use]
+    pub const fn allocated(&self) -> ResourceList<'a> {
+        ResourceList::new(self.bytes, 10)
+    }
+}
+
+/// Requests and limits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ResourceRequirements<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> ResourceRequirements<'a> {
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// What is set aside.
+    #[must_use]
+    pub const fn requests(&self) -> ResourceList<'a> {
+        ResourceList::new(self.bytes, 2)
+    }
+
+    /// What may be used at most.
+    #[must_use]
+    pub const fn limits(&self) -> ResourceList<'a> {
+        ResourceList::new(self.bytes, 1)
+    }
+}
+
+/// A map from resource name to quantity, somewhere in a message.
+#[derive(Clone, Copy, Debug)]
+pub struct ResourceList<'a> {
+    message: &'a [u8],
+    number: u32,
+}
+
+impl<'a> ResourceList<'a> {
+    pub(super) const fn new(message: &'a [u8], number: u32) -> Self {
+        Self { message, number }
+    }
+
+    /// Names and quantities as written; of a name that occurs twice, the last counts.
+    pub fn iter(&self) -> impl Iterator<Item = Result<(&'a str, &'a str), wire::Error>> + use<'a> {
+        wire::repeated(self.message, self.number).map(|entry| {
+            let (name, quantity) = wire::entry(entry?)?;
+            let mut text = "0";
+            for field in Reader::new(quantity) {
+                if let (1, value) = field? {
+                    text = value.text()?;
+                }
+            }
+            Ok((wire::text(name)?, text))
+        })
+    }
+}

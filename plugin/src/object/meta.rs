@@ -1,0 +1,145 @@
+//! `ObjectMeta`, which pods and nodes share.
+
+use super::wire::{self, Reader};
+
+/// The metadata of an object.
+///
+/// [`Metadata::parse`] checks the framing of everything that is read later, so that looking something up cannot fail.
+/// Labels and annotations are not indexed: most decisions look up none, and a scan of a pod's few dozen takes well under
+/// a microsecond. To look for many keys, iterate once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Metadata<'a> {
+    /// Unique within the namespace.
+    pub name: &'a str,
+    /// Empty for nodes.
+    pub namespace: &'a str,
+    /// Unique for ever.
+    pub uid: &'a str,
+    /// Changes with every update of the object.
+    pub resource_version: &'a str,
+    /// When the object was created, in seconds since 1970; `None` before the API server has set it.
+    pub created: Option<i64>,
+    /// Deletion has been asked for.
+    pub terminating: bool,
+    bytes: &'a [u8],
+}
+
+const LABELS: u32 = 11;
+const ANNOTATIONS: u32 = 12;
+const OWNERS: u32 = 13;
+
+impl<'a> Metadata<'a> {
+    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, wire::Error> {
+        let mut meta = Self { bytes, ..Self::default() };
+        for field in Reader::new(bytes) {
+            let (number, value) = field?;
+            match number {
+                1 => meta.name = value.text()?,
+                3 => meta.namespace = value.text()?,
+                5 => meta.uid = value.text()?,
+                6 => meta.resource_version = value.text()?,
+                8 => meta.created = seconds(value.bytes()?)?,
+                9 => meta.terminating = true,
+                LABELS | ANNOTATIONS => drop(wire::entry(value.bytes()?)?),
+                OWNERS => drop(Owner::parse(value.bytes()?)?),
+                _ => {}
+            }
+        }
+        Ok(meta)
+    }
+
+    /// All labels as written; of a key that occurs twice, the last counts.
+    pub fn labels(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        texts(self.bytes, LABELS)
+    }
+
+    /// All annotations as written; of a key that occurs twice, the last counts.
+    pub fn annotations(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        texts(self.bytes, ANNOTATIONS)
+    }
+
+    /// The value of a label.
+    #[must_use]
+    pub fn label(&self, key: &str) -> Option<&'a str> {
+        last(self.bytes, LABELS, key)
+    }
+
+    /// The value of an annotation.
+    #[must_use]
+    pub fn annotation(&self, key: &str) -> Option<&'a str> {
+        last(self.bytes, ANNOTATIONS, key)
+    }
+
+    /// The objects that this one belongs to.
+    pub fn owners(&self) -> impl Iterator<Item = Owner<'a>> + use<'a> {
+        wire::repeated(self.bytes, OWNERS).filter_map(|owner| Owner::parse(owner.ok()?).ok())
+    }
+
+    /// The owner that manages this object.
+    #[must_use]
+    pub fn controller(&self) -> Option<Owner<'a>> {
+        self.owners().find(|owner| owner.controller)
+    }
+}
+
+/// An entry of `ownerReferences`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Owner<'a> {
+    /// Group and version, such as `apps/v1`.
+    pub api_version: &'a str,
+    /// Such as `DaemonSet`.
+    pub kind: &'a str,
+    /// In the namespace of the object it owns.
+    pub name: &'a str,
+    /// Unique for ever.
+    pub uid: &'a str,
+    /// The one owner that manages the object.
+    pub controller: bool,
+}
+
+impl<'a> Owner<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, wire::Error> {
+        let mut owner = Self::default();
+        for field in Reader::new(bytes) {
+            let (number, value) = field?;
+            match number {
+                1 => owner.kind = value.text()?,
+                3 => owner.name = value.text()?,
+                4 => owner.uid = value.text()?,
+                5 => owner.api_version = value.text()?,
+                6 => owner.controller = value.flag()?,
+                _ => {}
+            }
+        }
+        Ok(owner)
+    }
+}
+
+/// The entries of a map of strings. Text that is not UTF-8, which no API server lets in, is left out.
+pub(super) fn texts(message: &[u8], number: u32) -> impl Iterator<Item = (&str, &str)> {
+    wire::repeated(message, number).filter_map(|entry| {
+        let (key, value) = wire::entry(entry.ok()?).ok()?;
+        Some((wire::text(key).ok()?, wire::text(value).ok()?))
+    })
+}
+
+/// The value of `key` in a map of strings. Protobuf lets the last of several entries win.
+pub(super) fn last<'a>(message: &'a [u8], number: u32, key: &str) -> Option<&'a str> {
+    let value = wire::repeated(message, number)
+        .filter_map(|entry| wire::entry(entry.ok()?).ok())
+        .filter(|(found, _)| *found == key.as_bytes())
+        .last()?
+        .1;
+    wire::text(value).ok()
+}
+
+/// The seconds of a `Time`; an empty one stands for no time.
+fn seconds(time: &[u8]) -> Result<Option<i64>, wire::Error> {
+    let mut seconds = None;
+    for field in Reader::new(time) {
+        if let (1, value) = field? {
+            seconds = Some(value.int()?);
+        }
+    }
+    Ok(seconds)
+}

@@ -1,0 +1,215 @@
+//! A pod, read in place.
+
+use super::affinity;
+use super::container::{Container, ContainerStatus, ResourceList, ResourceRequirements};
+use super::error::Error;
+use super::meta::{self, Metadata};
+use super::wire::{self, Reader};
+
+/// A view of a protobuf `v1.Pod`.
+///
+/// [`Pod::parse`] reads what stands directly in metadata, spec and status. What lies deeper, such as containers, is read
+/// when asked for, and only then found to be broken.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pod<'a> {
+    /// Name, labels, owners and so on.
+    pub meta: Metadata<'a>,
+    /// The node that the pod is bound to, or empty.
+    pub node_name: &'a str,
+    /// The scheduler profile that the pod asks for.
+    pub scheduler_name: &'a str,
+    /// Resolved from the priority class by the API server.
+    pub priority: Option<i32>,
+    /// The priority class, or empty.
+    pub priority_class_name: &'a str,
+    /// How many gates keep the pod from being scheduled.
+    pub scheduling_gates: u32,
+    /// `Pending`, `Running`, `Succeeded`, `Failed`, `Unknown` or empty.
+    pub phase: &'a str,
+    /// The class that the API server worked out, or empty.
+    pub qos_class: &'a str,
+    /// Resources for the pod as a whole.
+    pub resources: Option<ResourceRequirements<'a>>,
+    scheduling_group: Option<&'a [u8]>,
+    workload_ref: Option<&'a [u8]>,
+    affinity: &'a [u8],
+    spec: &'a [u8],
+    status: &'a [u8],
+}
+
+/// `spec.workloadRef` of Kubernetes 1.35.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkloadRef<'a> {
+    /// The `Workload` object.
+    pub name: &'a str,
+    /// A pod group within it.
+    pub pod_group: &'a str,
+    /// Which replica of that group, or empty.
+    pub pod_group_replica_key: &'a str,
+}
+
+impl<'a> Pod<'a> {
+    /// Reads `bytes` as a `v1.Pod`.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+        let mut pod = Self::default();
+        for field in Reader::new(bytes) {
+            let (number, value) = field.map_err(Error::at("pod"))?;
+            let part = || value.bytes().map_err(Error::at("pod"));
+            match number {
+                1 => pod.meta = Metadata::parse(part()?).map_err(Error::at("metadata"))?,
+                2 => pod.read_spec(part()?).map_err(Error::at("spec"))?,
+                3 => pod.read_status(part()?).map_err(Error::at("status"))?,
+                _ => {}
+            }
+        }
+        Ok(pod)
+    }
+
+    fn read_spec(&mut self, bytes: &'a [u8]) -> Result<(), wire::Error> {
+        self.spec = bytes;
+        for field in Reader::new(bytes) {
+            let (number, value) = field?;
+            match number {
+                7 => drop(wire::entry(value.bytes()?)?),
+                10 => self.node_name = value.text()?,
+                18 => self.affinity = value.bytes()?,
+                19 => self.scheduler_name = value.text()?,
+                24 => self.priority_class_name = value.text()?,
+                // An int32 in 64 bits: the upper half repeats the sign.
+                25 => self.priority = Some(value.int()? as i32),
+                38 => self.scheduling_gates = self.scheduling_gates.saturating_add(1),
+                40 => self.resources = Some(ResourceRequirements::new(value.bytes()?)),
+                42 => self.workload_ref = Some(value.bytes()?),
+                43 => self.scheduling_group = Some(value.bytes()?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn read_status(&mut self, bytes: &'a [u8]) -> Result<(), wire::Error> {
+        self.status = bytes;
+        for field in Reader::new(bytes) {
+            let (number, value) = field?;
+            match number {
+                1 => self.phase = value.text()?,
+                9 => self.qos_class = value.text()?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The pod has run to its end and holds nothing any more.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        matches!(self.phase, "Succeeded" | "Failed")
+    }
+
+    /// Containers in order, without init containers.
+    pub fn containers(&self) -> impl Iterator<Item = Result<Container<'a>, Error>> + use<'a> {
+        containers(self.spec, 2, "spec.containers")
+    }
+
+    /// Init containers in order.
+    pub fn init_containers(&self) -> impl Iterator<Item = Result<Container<'a>, Error>> + use<'a> {
+        containers(self.spec, 20, "spec.initContainers")
+    }
+
+    /// Status of containers, then of init containers.
+    pub fn container_statuses(&self) -> impl Iterator<Item = Result<ContainerStatus<'a>, Error>> + use<'a> {
+        wire::repeated(self.status, 8)
+            .chain(wire::repeated(self.status, 10))
+            .map(|status| status.and_then(ContainerStatus::parse).map_err(Error::at("status.containerStatuses")))
+    }
+
+    /// What running the pod costs beyond its containers.
+    #[must_use]
+    pub const fn overhead(&self) -> ResourceList<'a> {
+        ResourceList::new(self.spec, 32)
+    }
+
+    /// The labels that a node must have; of a key that occurs twice, the last counts.
+    pub fn node_selector(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        meta::texts(self.spec, 7)
+    }
+
+    /// The values that label `key` of a node may have, sorted; `None` if any value, or none at all, may do.
+    ///
+    /// Reads `nodeSelector` and the `In` expressions of required node affinity. The rest can only narrow the choice
+    /// further, so a node with another value is out, while one with such a value is not yet in.
+    pub fn allowed_values(&self, key: &str) -> Result<Option<Vec<&'a str>>, Error> {
+        let by_affinity = affinity::allowed_values(self.affinity, key).map_err(Error::at("spec.affinity"))?;
+        let Some(selected) = meta::last(self.spec, 7, key) else {
+            return Ok(by_affinity);
+        };
+        let allowed = by_affinity.is_none_or(|values| values.binary_search(&selected).is_ok());
+        Ok(Some(if allowed { vec![selected] } else { Vec::new() }))
+    }
+
+    /// `spec.schedulingGroup.podGroupName` (Kubernetes 1.36 and later).
+    pub fn scheduling_group(&self) -> Result<Option<&'a str>, Error> {
+        let Some(bytes) = self.scheduling_group else {
+            return Ok(None);
+        };
+        let mut name = None;
+        for field in Reader::new(bytes) {
+            if let (1, value) = field.map_err(Error::at("spec.schedulingGroup"))? {
+                name = Some(value.text().map_err(Error::at("spec.schedulingGroup"))?);
+            }
+        }
+        Ok(name)
+    }
+
+    /// `spec.workloadRef` (Kubernetes 1.35 only).
+    pub fn workload_ref(&self) -> Result<Option<WorkloadRef<'a>>, Error> {
+        self.workload_ref.map(WorkloadRef::parse).transpose().map_err(Error::at("spec.workloadRef"))
+    }
+
+    /// The node has said that it can never give the pod the resources now asked for.
+    pub fn is_resize_infeasible(&self) -> Result<bool, Error> {
+        for condition in wire::repeated(self.status, 2) {
+            let (kind, reason) = condition.and_then(condition_of).map_err(Error::at("status.conditions"))?;
+            if kind == b"PodResizePending" {
+                return Ok(reason == b"Infeasible");
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl<'a> WorkloadRef<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, wire::Error> {
+        let mut reference = Self::default();
+        for field in Reader::new(bytes) {
+            match field? {
+                (1, value) => reference.name = value.text()?,
+                (2, value) => reference.pod_group = value.text()?,
+                (3, value) => reference.pod_group_replica_key = value.text()?,
+                _ => {}
+            }
+        }
+        Ok(reference)
+    }
+}
+
+fn containers<'a>(
+    spec: &'a [u8],
+    number: u32,
+    part: &'static str,
+) -> impl Iterator<Item = Result<Container<'a>, Error>> + use<'a> {
+    wire::repeated(spec, number).map(move |container| container.and_then(Container::parse).map_err(Error::at(part)))
+}
+
+/// Type and reason of a condition.
+fn condition_of(bytes: &[u8]) -> Result<(&[u8], &[u8]), wire::Error> {
+    let (mut kind, mut reason): (&[u8], &[u8]) = (&[], &[]);
+    for field in Reader::new(bytes) {
+        match field? {
+            (1, value) => kind = value.bytes()?,
+            (5, value) => reason = value.bytes()?,
+            _ => {}
+        }
+    }
+    Ok((kind, reason))
+}
