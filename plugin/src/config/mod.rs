@@ -8,6 +8,7 @@ mod binpack;
 mod cluster;
 mod faults;
 mod gpu;
+pub mod qos;
 mod weights;
 
 pub use binpack::{
@@ -16,6 +17,7 @@ pub use binpack::{
 pub use cluster::ClusterOptions;
 pub use faults::Faults;
 pub use gpu::GpuResources;
+pub use qos::Qos;
 pub use weights::Weights;
 
 use serde::Deserialize;
@@ -31,6 +33,8 @@ pub struct Policy {
     pub binpack: Binpack,
     /// Which resources are GPUs.
     pub gpu: GpuResources,
+    /// Keep batch and best-effort pods off hot and protected nodes.
+    pub qos: Qos,
     /// How the module keeps what it knows of nodes.
     pub cluster: ClusterOptions,
     /// Count pod-level requests (`spec.resources`) as Kubernetes 1.34 and later do. Off by default, as in 1.33.
@@ -62,6 +66,7 @@ impl Policy {
         self.weights.validate(faults);
         self.binpack.validate(faults);
         self.gpu.validate(faults);
+        self.qos.validate(faults);
         self.cluster.validate(faults);
     }
 }

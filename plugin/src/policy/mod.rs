@@ -1,1 +1,3 @@
 //! The policies. Pure: plain data in, a decision with its reason out; no wasm, no JSON, no protobuf.
+
+pub mod qos;

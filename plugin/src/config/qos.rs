@@ -1,0 +1,337 @@
+//! `qos`: which pods stay off which nodes, by class and load.
+
+use serde::Deserialize;
+
+use super::Faults;
+use crate::policy::qos::class::Class;
+use crate::policy::qos::estimate::{Estimation, Factors};
+use crate::policy::qos::load::Percents;
+use crate::policy::qos::rules::{ClassRules, IllegalPairs, ReclaimedRules, Rules, Undeclared, WithoutUsage};
+
+/// Batch and best-effort pods stay off nodes that are hot or that protect latency-sensitive pods.
+///
+/// Without this key the defaults below hold. They concern only pods of class BE and Batch, and refuse to pods that
+/// declare no class nothing but nodes that are measurably hot; every other pod is scheduled as if the key were not there.
+/// Percentages are of the node's allocatable; 0 means no limit.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Qos {
+    /// Whether any QoS rule holds. Default true.
+    pub enabled: bool,
+    /// Pods that declare no class (no Koordinator label, no priority band, no Volcano level): `ignore` them, hold against
+    /// them only what is `known` about a node, or treat them like `all` others. Default `known`.
+    pub undeclared: Undeclared,
+    /// Pods whose class, priority band and resources contradict each other (BE with koord-prod): `log` or `reject`.
+    /// Default `log`.
+    pub illegal_pairs: IllegalPairs,
+    /// Rules per class.
+    pub classes: Classes,
+    /// Most that best-effort pods together may request of a node (batch and mid resources counted). Default: no limit.
+    pub best_effort_share: Limits,
+    /// Batch and mid resources (`kubernetes.io/batch-cpu` and so on), which shrink while they are allocated.
+    pub reclaimed: Reclaimed,
+    /// Where usage comes from and how long it is good for.
+    pub usage: UsageSources,
+    /// How much a pod is expected to use until it is measured.
+    pub estimation: EstimationOptions,
+    /// Whether nodes may bring their own thresholds (annotation `scheduling.koordinator.sh/usage-thresholds`, as in
+    /// Koordinator). Default true.
+    pub node_thresholds: bool,
+    /// Usage from which on a node is hot, for the score of latency-sensitive pods. Default cpu 65, memory 80.
+    pub hot: Limits,
+    /// Usage at which the nodes evict best-effort pods. If given, thresholds of BE and Batch must lie at least
+    /// `evictionMargin` below, or pods would be placed only to be evicted. Default: not known.
+    pub eviction_watermarks: Limits,
+    /// Percent between the thresholds of BE and Batch and the eviction watermarks. Default 5.
+    pub eviction_margin: u32,
+}
+
+impl Default for Qos {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            undeclared: Undeclared::Known,
+            illegal_pairs: IllegalPairs::Log,
+            classes: Classes::default(),
+            best_effort_share: Limits::default(),
+            reclaimed: Reclaimed::default(),
+            usage: UsageSources::default(),
+            estimation: EstimationOptions::default(),
+            node_thresholds: true,
+            hot: Limits::default(),
+            eviction_watermarks: Limits::default(),
+            eviction_margin: 5,
+        }
+    }
+}
+
+/// Rules per class.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Classes {
+    /// Latency sensitive, exclusive cores (also Volcano LC). Default: no rule.
+    #[serde(rename = "LSE")]
+    pub lse: ClassOptions,
+    /// Latency sensitive, reserved cores (also Volcano HLS, and native Guaranteed). Default: no rule.
+    #[serde(rename = "LSR")]
+    pub lsr: ClassOptions,
+    /// Latency sensitive (also Volcano LS, and native Burstable). Default: no rule.
+    #[serde(rename = "LS")]
+    pub ls: ClassOptions,
+    /// LS pods in the bands koord-batch and koord-free. Default: cpu 65 and memory 80 percent.
+    #[serde(rename = "Batch")]
+    pub batch: ClassOptions,
+    /// Best effort (also Volcano BE, and native BestEffort). Default: cpu 65 and memory 60 percent; nodes of unknown usage
+    /// only if no LSE or LSR pod runs there.
+    #[serde(rename = "BE")]
+    pub be: ClassOptions,
+}
+
+/// Rules for one class; what is absent keeps the default of that class.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClassOptions {
+    /// Most that may be in use on a node, this pod included.
+    pub usage_thresholds: Limits,
+    /// Nodes whose usage was never measured: `allow`, `denyBesideProtected` (LSE or LSR pods) or `deny`.
+    pub unknown_usage: Option<WithoutUsage>,
+    /// Nodes whose usage was measured too long ago; likewise.
+    pub stale_usage: Option<WithoutUsage>,
+    /// Whether pods of this class may join a node that hosts LSE or LSR pods. Default true.
+    pub beside_protected: Option<bool>,
+}
+
+/// Percentages of allocatable cpu and memory, 1 to 100; 0 means no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Limits {
+    /// Of cpu.
+    pub cpu: Option<u32>,
+    /// Of memory.
+    pub memory: Option<u32>,
+}
+
+/// Batch and mid resources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Reclaimed {
+    /// Whether batch and best-effort pods stay off a node that has given out more than it now has. Default true.
+    pub deny_overdrawn: bool,
+    /// Percent of allocatable that stays free, 0 to 100. Default 0.
+    pub reserve: u32,
+}
+
+impl Default for Reclaimed {
+    fn default() -> Self {
+        Self { deny_overdrawn: true, reserve: 0 }
+    }
+}
+
+/// Where usage comes from and how long it is good for.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UsageSources {
+    /// Age in seconds from which on the usage in node state is stale, 1 to 86400. Default 180, as LoadAware.
+    pub expiration_seconds: u32,
+    /// Annotations of crane-scheduler's annotator, read where node state has no fresh usage.
+    pub crane: Crane,
+}
+
+impl Default for UsageSources {
+    fn default() -> Self {
+        Self { expiration_seconds: 180, crane: Crane::default() }
+    }
+}
+
+/// Annotations of crane-scheduler's annotator: `cpu_usage_avg_5m` and `mem_usage_avg_5m`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Crane {
+    /// Whether they are read. Default true.
+    pub enabled: bool,
+    /// Zone of the annotator (its `TZ`), as `+08:00`, `-05:30` or `Z`. The annotator writes local time although it ends
+    /// in `Z`. Default `+08:00`, as the annotator's.
+    pub utc_offset: String,
+    /// Age in seconds from which on they are stale, 1 to 86400. Default 480: three minutes between updates and five of
+    /// grace, as crane-scheduler.
+    pub expiration_seconds: u32,
+}
+
+impl Default for Crane {
+    fn default() -> Self {
+        Self { enabled: true, utc_offset: "+08:00".into(), expiration_seconds: 480 }
+    }
+}
+
+/// How much a pod is expected to use until it is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EstimationOptions {
+    /// Percent of the larger of request and limit (at most the limit), 1 to 1000. Default cpu 85, memory 70, as LoadAware.
+    pub scaling_factors: Limits,
+}
+
+impl Qos {
+    /// The rules; `None` if they are switched off.
+    #[must_use]
+    pub fn rules(&self) -> Option<Rules> {
+        let defaults = Estimation::default();
+        let factor = |given: Option<u32>, default: u16| given.and_then(|it| u16::try_from(it).ok()).unwrap_or(default);
+        self.enabled.then(|| Rules {
+            illegal_pairs: self.illegal_pairs,
+            undeclared: self.undeclared,
+            classes: Class::ALL.map(|class| self.classes.rules(class)),
+            best_effort_share: self.best_effort_share.over(Percents::NONE),
+            reclaimed: ReclaimedRules {
+                deny_overdrawn: self.reclaimed.deny_overdrawn,
+                reserve: clip(self.reclaimed.reserve),
+            },
+            estimation: Estimation {
+                scaling: Factors {
+                    cpu: factor(self.estimation.scaling_factors.cpu, defaults.scaling.cpu),
+                    memory: factor(self.estimation.scaling_factors.memory, defaults.scaling.memory),
+                },
+                default: defaults.default,
+            },
+            hot: self.hot.over(Percents { cpu: Some(65), memory: Some(80) }),
+        })
+    }
+
+    pub(super) fn validate(&self, faults: &mut Faults) {
+        for class in Class::ALL {
+            let limits = self.classes.of(class).usage_thresholds;
+            limits.validate(&format!("qos.classes.{class}.usageThresholds"), faults);
+        }
+        self.best_effort_share.validate("qos.bestEffortShare", faults);
+        self.hot.validate("qos.hot", faults);
+        self.eviction_watermarks.validate("qos.evictionWatermarks", faults);
+        in_range("qos.evictionMargin", self.eviction_margin, 0, 50, faults);
+        in_range("qos.reclaimed.reserve", self.reclaimed.reserve, 0, 100, faults);
+        in_range("qos.usage.expirationSeconds", self.usage.expiration_seconds, 1, 86_400, faults);
+        in_range("qos.usage.crane.expirationSeconds", self.usage.crane.expiration_seconds, 1, 86_400, faults);
+        if self.usage.crane.offset_seconds().is_none() {
+            let found = &self.usage.crane.utc_offset;
+            faults.push("qos.usage.crane.utcOffset", format!("{found:?} is no offset such as +08:00, -05:30 or Z"));
+        }
+        for (name, factor) in
+            [("cpu", self.estimation.scaling_factors.cpu), ("memory", self.estimation.scaling_factors.memory)]
+        {
+            let path = format!("qos.estimation.scalingFactors.{name}");
+            in_range(&path, factor.unwrap_or(1), 1, 1000, faults);
+        }
+        self.validate_watermarks(faults);
+    }
+
+    /// A threshold above the point of eviction places pods only for the node to evict them.
+    fn validate_watermarks(&self, faults: &mut Faults) {
+        let watermarks = self.eviction_watermarks.over(Percents::NONE);
+        for class in [Class::Batch, Class::Be] {
+            let thresholds = self.classes.rules(class).usage_thresholds;
+            for (name, threshold, watermark) in
+                [("cpu", thresholds.cpu, watermarks.cpu), ("memory", thresholds.memory, watermarks.memory)]
+            {
+                let Some(watermark) = watermark else { continue };
+                let most = u32::from(watermark).saturating_sub(self.eviction_margin);
+                if threshold.is_none_or(|threshold| u32::from(threshold) > most) {
+                    let found = threshold.map_or_else(|| "no limit".to_owned(), |threshold| threshold.to_string());
+                    faults.push(
+                        &format!("qos.classes.{class}.usageThresholds.{name}"),
+                        format!(
+                            "{found} is above the eviction watermark {watermark} less the margin {}, allowed are 1 to {most}",
+                            self.eviction_margin
+                        ),
+                    );
+                }
+            }
+        }
+    }
+}
+
+impl Classes {
+    fn of(&self, class: Class) -> &ClassOptions {
+        match class {
+            Class::Lse => &self.lse,
+            Class::Lsr => &self.lsr,
+            Class::Ls => &self.ls,
+            Class::Batch => &self.batch,
+            Class::Be => &self.be,
+        }
+    }
+
+    fn rules(&self, class: Class) -> ClassRules {
+        let (thresholds, without) = match class {
+            Class::Lse | Class::Lsr | Class::Ls => (Percents::NONE, WithoutUsage::Allow),
+            Class::Batch => (Percents { cpu: Some(65), memory: Some(80) }, WithoutUsage::Allow),
+            // Koordlet evicts best-effort pods at 65 percent of memory: stay a margin below.
+            Class::Be => (Percents { cpu: Some(65), memory: Some(60) }, WithoutUsage::DenyBesideProtected),
+        };
+        let options = self.of(class);
+        ClassRules {
+            usage_thresholds: options.usage_thresholds.over(thresholds),
+            unknown_usage: options.unknown_usage.unwrap_or(without),
+            stale_usage: options.stale_usage.unwrap_or(without),
+            beside_protected: options.beside_protected.unwrap_or(true),
+        }
+    }
+}
+
+impl Limits {
+    /// These limits, and `defaults` where nothing is said.
+    fn over(self, defaults: Percents) -> Percents {
+        let one = |given: Option<u32>, default: Option<u8>| match given {
+            None => default,
+            Some(0) => None,
+            Some(limit) => Some(clip(limit)),
+        };
+        Percents { cpu: one(self.cpu, defaults.cpu), memory: one(self.memory, defaults.memory) }
+    }
+
+    fn validate(self, path: &str, faults: &mut Faults) {
+        in_range(&format!("{path}.cpu"), self.cpu.unwrap_or(0), 0, 100, faults);
+        in_range(&format!("{path}.memory"), self.memory.unwrap_or(0), 0, 100, faults);
+    }
+}
+
+impl Crane {
+    /// Seconds east of Greenwich; `None` if the text is no offset.
+    #[must_use]
+    pub fn offset_seconds(&self) -> Option<i32> {
+        if self.utc_offset == "Z" {
+            return Some(0);
+        }
+        let (sign, rest) = match self.utc_offset.split_at_checked(1)? {
+            ("+", rest) => (1, rest),
+            ("-", rest) => (-1, rest),
+            _ => return None,
+        };
+        let (hours, minutes) = rest.split_once(':')?;
+        let number = |text: &str, most: i32| {
+            let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse().ok().filter(|number: &i32| digits && *number <= most)
+        };
+        let minutes = number(hours, 14)?.saturating_mul(60).saturating_add(number(minutes, 59)?);
+        Some(minutes.saturating_mul(60).saturating_mul(sign))
+    }
+}
+
+fn clip(percent: u32) -> u8 {
+    u8::try_from(percent.min(100)).unwrap_or(100)
+}
+
+fn in_range(path: &str, value: u32, least: u32, most: u32, faults: &mut Faults) {
+    if !(least..=most).contains(&value) {
+        faults.push(path, format!("{value} is out of range, allowed are {least} to {most}"));
+    }
+}
+
+#[cfg(test)]
+#[path = "qos_tests.rs"]
+mod tests;

@@ -1,0 +1,288 @@
+//! May this pod join this node? Rule after rule, the first that says no gives the reason.
+//!
+//! Two properties hold and are tested: more usage never turns a no into a yes, and a stricter policy never says yes more
+//! often. So no rule may look at a quantity that another rule only sees when the first one passed.
+
+use core::fmt;
+
+use super::class::{Class, PodClass};
+use super::load::{Load, Metric, Percents, percent};
+use super::rules::{ClassRules, ReclaimedRules, Rules, WithoutUsage};
+use super::usage::Usage;
+
+/// The pod to place.
+#[derive(Clone, Copy, Debug)]
+pub struct Pod {
+    /// Its class.
+    pub class: PodClass,
+    /// What it is expected to use ([`super::estimate`]).
+    pub estimate: Load,
+    /// What it requests, batch and mid resources counted as cpu and memory.
+    pub requests: Load,
+}
+
+/// What is known of the node.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<'a> {
+    /// Allocatable cpu and memory.
+    pub allocatable: Load,
+    /// Measured usage.
+    pub usage: Usage,
+    /// Estimates of the pods that were placed after the measurement.
+    pub placed_since: Load,
+    /// Number of LSE and LSR pods; `None` without node state.
+    pub protected: Option<u32>,
+    /// Requests of its best-effort pods; `None` without node state.
+    pub best_effort: Option<Load>,
+    /// Thresholds that the node brings itself.
+    pub thresholds: NodeThresholds,
+    /// Batch and mid resources that it has or has given out.
+    pub reclaimed: &'a [Reclaimed<'a>],
+}
+
+/// Thresholds from the annotation `scheduling.koordinator.sh/usage-thresholds`, in place of those of the policy.
+///
+/// As in Koordinator the set counts as a whole: with only cpu given, memory is not limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeThresholds {
+    /// `usageThresholds`; no limits if absent.
+    pub usage: Percents,
+    /// Whether `prodUsageThresholds` is given. They compare the usage of prod pods alone, which nobody reports to the
+    /// scheduler, so all that is known is that prod pods are not held to `usageThresholds`.
+    pub prod_apart: bool,
+}
+
+/// One batch or mid resource of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reclaimed<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What the node offers now.
+    pub allocatable: i64,
+    /// What it has given out; `None` without node state.
+    pub allocated: Option<i64>,
+    /// What the pod requests.
+    pub requested: i64,
+}
+
+/// Why a pod may not join a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rejection<'a> {
+    /// The row of the policy that says no.
+    pub class: Class,
+    /// The rule.
+    pub rule: Rule<'a>,
+}
+
+/// A rule that says no, with what it saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule<'a> {
+    /// More would be in use than the threshold allows.
+    Threshold {
+        /// Of which resource.
+        metric: Metric,
+        /// Measured, in percent.
+        measured: i64,
+        /// What estimates add, this pod included, in percent.
+        estimated: i64,
+        /// The limit, in percent.
+        threshold: u8,
+        /// Whether the limit is the node's own.
+        from_node: bool,
+    },
+    /// Usage is not known, and that counts against the node.
+    WithoutUsage {
+        /// What is known instead.
+        usage: Usage,
+        /// Why it counts.
+        because: Because,
+    },
+    /// LSE or LSR pods run on the node, and this class may not join them.
+    Protected(Option<u32>),
+    /// Best-effort pods would request more than their share.
+    Share {
+        /// Of which resource.
+        metric: Metric,
+        /// Already requested, in percent.
+        requested: i64,
+        /// What this pod adds, in percent.
+        added: i64,
+        /// The share, in percent.
+        share: u8,
+    },
+    /// What best-effort pods request is not known.
+    ShareUnknown,
+    /// The node has less than it has given out.
+    Overdrawn(Reclaimed<'a>),
+    /// Too little is left, or only what is to stay free.
+    Headroom {
+        /// The resource.
+        resource: Reclaimed<'a>,
+        /// What may still be requested.
+        free: i64,
+        /// Percent that stays free.
+        reserve: u8,
+    },
+}
+
+/// Why unknown usage counts against a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// The policy wants usage known.
+    Always,
+    /// So many LSE and LSR pods run there.
+    Hosts(u32),
+    /// Without node state, LSE and LSR pods may run there.
+    MayHost,
+}
+
+/// Judges one node.
+///
+/// # Errors
+/// The first rule that says no.
+pub fn filter<'a>(rules: &Rules, pod: &Pod, node: &Node<'a>) -> Result<(), Rejection<'a>> {
+    let Some((class, row)) = rules.row(pod.class) else { return Ok(()) };
+    protected(pod, row, node)
+        .and_then(|()| usage(class, row, pod, node))
+        .and_then(|()| share(rules, class, pod, node))
+        .and_then(|()| reclaimed(rules, class, node))
+        .map_err(|rule| Rejection { class, rule })
+}
+
+/// The thresholds that hold for a class on a node, and whether they are the node's own.
+#[must_use]
+pub fn thresholds(class: Class, row: ClassRules, node: &NodeThresholds) -> (Percents, bool) {
+    let own = !node.usage.is_none() && (class.fills_gaps() || !node.prod_apart);
+    if own { (node.usage, true) } else { (row.usage_thresholds, false) }
+}
+
+fn protected<'a>(pod: &Pod, row: ClassRules, node: &Node<'a>) -> Result<(), Rule<'a>> {
+    // What is not known is never held against a pod that declares nothing; see `Undeclared::Known`.
+    let may_host = node.protected.map_or(pod.class.declared, |hosted| hosted > 0);
+    if may_host && !row.beside_protected { Err(Rule::Protected(node.protected)) } else { Ok(()) }
+}
+
+fn usage<'a>(class: Class, row: ClassRules, pod: &Pod, node: &Node<'a>) -> Result<(), Rule<'a>> {
+    let Some(load) = node.usage.load() else {
+        let rule = if node.usage == Usage::Unknown { row.unknown_usage } else { row.stale_usage };
+        let because = match (rule, node.protected) {
+            (WithoutUsage::Allow, _) | (WithoutUsage::DenyBesideProtected, Some(0)) => return Ok(()),
+            (WithoutUsage::Deny, _) => Because::Always,
+            (WithoutUsage::DenyBesideProtected, Some(hosted)) => Because::Hosts(hosted),
+            (WithoutUsage::DenyBesideProtected, None) => Because::MayHost,
+        };
+        return Err(Rule::WithoutUsage { usage: node.usage, because });
+    };
+    let (limits, from_node) = thresholds(class, row, &node.thresholds);
+    let expected = load.plus(node.placed_since).plus(pod.estimate);
+    for metric in Metric::ALL {
+        let Some(threshold) = limits.get(metric) else { continue };
+        let total = node.allocatable.get(metric);
+        let Some(percent_expected) = percent(expected.get(metric), total) else { continue };
+        if percent_expected > i64::from(threshold) {
+            let measured = percent(load.get(metric), total).unwrap_or(0);
+            let estimated = percent_expected.saturating_sub(measured);
+            return Err(Rule::Threshold { metric, measured, estimated, threshold, from_node });
+        }
+    }
+    Ok(())
+}
+
+fn share<'a>(rules: &Rules, class: Class, pod: &Pod, node: &Node<'a>) -> Result<(), Rule<'a>> {
+    if class != Class::Be {
+        return Ok(());
+    }
+    if rules.best_effort_share.is_none() {
+        return Ok(());
+    }
+    let Some(requested) = node.best_effort else {
+        return if pod.class.declared { Err(Rule::ShareUnknown) } else { Ok(()) };
+    };
+    for metric in Metric::ALL {
+        let Some(share) = rules.best_effort_share.get(metric) else { continue };
+        let total = node.allocatable.get(metric);
+        let all = requested.plus(pod.requests).get(metric);
+        let Some(percent_all) = percent(all, total) else { continue };
+        if percent_all > i64::from(share) {
+            let requested = percent(requested.get(metric), total).unwrap_or(0);
+            return Err(Rule::Share { metric, requested, added: percent_all.saturating_sub(requested), share });
+        }
+    }
+    Ok(())
+}
+
+fn reclaimed<'a>(rules: &Rules, class: Class, node: &Node<'a>) -> Result<(), Rule<'a>> {
+    let ReclaimedRules { deny_overdrawn, reserve } = rules.reclaimed;
+    for resource in node.reclaimed {
+        // Without node state the scheduler's own fit, which has just accepted the node, is all there is.
+        let Some(allocated) = resource.allocated else { continue };
+        if deny_overdrawn && class.fills_gaps() && allocated > resource.allocatable {
+            return Err(Rule::Overdrawn(*resource));
+        }
+        if reserve > 0 && resource.requested > 0 {
+            let kept = i128::from(resource.allocatable)
+                .saturating_mul(i128::from(reserve))
+                .saturating_add(99)
+                .checked_div(100)
+                .and_then(|kept| i64::try_from(kept).ok())
+                .unwrap_or(i64::MAX);
+            let free = resource.allocatable.saturating_sub(kept).saturating_sub(allocated);
+            if resource.requested > free {
+                return Err(Rule::Headroom { resource: *resource, free, reserve });
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Rejection<'_> {
+    /// Whether evicting pods of lower priority could make room at once. Measured usage and protected pods do not go
+    /// away by preemption.
+    #[must_use]
+    pub fn preemption_may_help(&self) -> bool {
+        matches!(self.rule, Rule::Share { .. } | Rule::Overdrawn(_) | Rule::Headroom { .. })
+    }
+}
+
+impl fmt::Display for Rejection<'_> {
+    /// `cpu 71 % + 6 % estimated > 65 % (BE threshold)`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let class = self.class;
+        match self.rule {
+            Rule::Threshold { metric, measured, estimated, threshold, from_node } => {
+                let node = if from_node { ", set on the node" } else { "" };
+                let metric = metric.name();
+                write!(out, "{metric} {measured} % + {estimated} % estimated > {threshold} % ({class} threshold{node})")
+            }
+            Rule::WithoutUsage { usage, because } => {
+                match usage {
+                    Usage::Stale { after } => write!(out, "usage older than {after} s")?,
+                    Usage::Ahead => out.write_str("usage dated in the future (time zone?)")?,
+                    Usage::Known(_) | Usage::Unknown => out.write_str("usage unknown")?,
+                }
+                match because {
+                    Because::Always => {}
+                    Because::Hosts(hosted) => write!(out, " beside {hosted} LSE/LSR pods")?,
+                    Because::MayHost => out.write_str(" and no node state: LSE/LSR pods may run there")?,
+                }
+                write!(out, " ({class} usage rule)")
+            }
+            Rule::Protected(Some(hosted)) => write!(out, "hosts {hosted} LSE/LSR pods ({class} kept apart)"),
+            Rule::Protected(None) => write!(out, "no node state: may host LSE/LSR pods ({class} kept apart)"),
+            Rule::Share { metric, requested, added, share } => {
+                write!(out, "{} {requested} % + {added} % requested > {share} % (BE share)", metric.name())
+            }
+            Rule::ShareUnknown => out.write_str("no node state: best-effort requests unknown (BE share)"),
+            Rule::Overdrawn(Reclaimed { name, allocatable, allocated, .. }) => {
+                write!(out, "{name}: {} allocated of {allocatable} ({class} headroom)", allocated.unwrap_or(0))
+            }
+            Rule::Headroom { resource: Reclaimed { name, requested, .. }, free, reserve } => {
+                write!(out, "needs {requested} {name}, headroom {free} with {reserve} % kept free")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "filter_tests.rs"]
+mod tests;

@@ -1,0 +1,66 @@
+//! How well a node suits a pod, by load: batch and best-effort work goes to the emptiest node, services keep away from
+//! hot ones.
+//!
+//! The two differ on purpose. Spreading services by load would undo what binpack gathers, and a service gains nothing
+//! from 20 % instead of 40 %; it loses when a node is hot. So services see no difference below the hot mark.
+
+use super::filter::{Node, Pod, thresholds};
+use super::load::{Load, Metric, Percents};
+use super::rules::Rules;
+
+/// Best score.
+pub const MAX: i64 = 100;
+
+/// The node's score, 0 to [`MAX`]; `None` if QoS has no opinion on the pod.
+///
+/// Unknown usage scores 0, as in LoadAware: what is not known is not empty. The worse of cpu and memory counts.
+#[must_use]
+pub fn score(rules: &Rules, pod: &Pod, node: &Node<'_>) -> Option<i64> {
+    let (class, row) = rules.row(pod.class)?;
+    let Some(load) = node.usage.load() else { return Some(0) };
+    let expected = load.plus(node.placed_since).plus(pod.estimate);
+    Some(if class.fills_gaps() {
+        let (limits, _) = thresholds(class, row, &node.thresholds);
+        room(expected, node.allocatable, limits)
+    } else {
+        coolness(expected, node.allocatable, rules.hot)
+    })
+}
+
+/// What is left below the threshold (100 % where there is none), in percent of the threshold.
+fn room(expected: Load, allocatable: Load, limits: Percents) -> i64 {
+    worst(|metric| {
+        let limit = i128::from(limits.get(metric).unwrap_or(100));
+        let most = i128::from(allocatable.get(metric)).saturating_mul(limit);
+        let used = i128::from(expected.get(metric)).max(0).saturating_mul(100);
+        part(most.saturating_sub(used), most)
+    })
+}
+
+/// Full score up to the hot mark, from there down to 0 at 100 %.
+fn coolness(expected: Load, allocatable: Load, hot: Percents) -> i64 {
+    worst(|metric| {
+        let hot = i128::from(hot.get(metric).unwrap_or(100).min(100));
+        let total = i128::from(allocatable.get(metric)).saturating_mul(100);
+        let used = i128::from(expected.get(metric)).max(0).saturating_mul(100);
+        let mark = i128::from(allocatable.get(metric)).saturating_mul(hot);
+        if used <= mark { Some(MAX) } else { part(total.saturating_sub(used), total.saturating_sub(mark)).or(Some(0)) }
+    })
+}
+
+/// `amount` in percent of `whole`, rounded down, within 0 to [`MAX`]; `None` if there is no whole.
+fn part(amount: i128, whole: i128) -> Option<i64> {
+    if whole <= 0 {
+        return None;
+    }
+    let percent = amount.max(0).saturating_mul(i128::from(MAX)).checked_div(whole)?;
+    i64::try_from(percent).ok().map(|percent| percent.min(MAX))
+}
+
+fn worst(score: impl Fn(Metric) -> Option<i64>) -> i64 {
+    Metric::ALL.into_iter().filter_map(score).min().unwrap_or(0)
+}
+
+#[cfg(test)]
+#[path = "score_tests.rs"]
+mod tests;
