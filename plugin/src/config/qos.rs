@@ -3,9 +3,10 @@
 use serde::Deserialize;
 
 use super::Faults;
+use crate::object::Quantity;
 use crate::policy::qos::class::Class;
 use crate::policy::qos::estimate::{Estimation, Factors};
-use crate::policy::qos::load::Percents;
+use crate::policy::qos::load::{Load, Percents};
 use crate::policy::qos::rules::{ClassRules, IllegalPairs, ReclaimedRules, Rules, Undeclared, WithoutUsage};
 
 /// Batch and best-effort pods stay off nodes that are hot or that protect latency-sensitive pods.
@@ -171,12 +172,31 @@ impl Default for Crane {
 }
 
 /// How much a pod is expected to use until it is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EstimationOptions {
     /// Percent of the larger of request and limit (at most the limit), 1 to 1000. Default cpu 85, memory 70, as LoadAware.
     pub scaling_factors: Limits,
+    /// For a pod that neither requests nor limits the resource. Default cpu `250m`, memory `200Mi`, as LoadAware.
+    pub default_request: DefaultRequest,
+}
+
+/// Quantities of cpu and memory.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DefaultRequest {
+    /// Cpu.
+    pub cpu: String,
+    /// Memory.
+    pub memory: String,
+}
+
+impl Default for DefaultRequest {
+    fn default() -> Self {
+        Self { cpu: "250m".into(), memory: "200Mi".into() }
+    }
 }
 
 impl Qos {
@@ -184,6 +204,7 @@ impl Qos {
     #[must_use]
     pub fn rules(&self) -> Option<Rules> {
         let defaults = Estimation::default();
+        let quantity = |text: &str| Quantity::parse(text).unwrap_or_default();
         let factor = |given: Option<u32>, default: u16| given.and_then(|it| u16::try_from(it).ok()).unwrap_or(default);
         self.enabled.then(|| Rules {
             illegal_pairs: self.illegal_pairs,
@@ -199,7 +220,10 @@ impl Qos {
                     cpu: factor(self.estimation.scaling_factors.cpu, defaults.scaling.cpu),
                     memory: factor(self.estimation.scaling_factors.memory, defaults.scaling.memory),
                 },
-                default: defaults.default,
+                default: Load {
+                    cpu: quantity(&self.estimation.default_request.cpu).milli_value(),
+                    memory: quantity(&self.estimation.default_request.memory).value(),
+                },
             },
             hot: self.hot.over(Percents { cpu: Some(65), memory: Some(80) }),
         })
@@ -226,6 +250,14 @@ impl Qos {
         {
             let path = format!("qos.estimation.scalingFactors.{name}");
             in_range(&path, factor.unwrap_or(1), 1, 1000, faults);
+        }
+        let default = &self.estimation.default_request;
+        for (name, text) in [("cpu", &default.cpu), ("memory", &default.memory)] {
+            if Quantity::parse(text).is_ok_and(|quantity| quantity >= Quantity::ZERO) {
+                continue;
+            }
+            let path = format!("qos.estimation.defaultRequest.{name}");
+            faults.push(&path, format!("{text:?} is no quantity such as 250m or 200Mi"));
         }
         self.validate_watermarks(faults);
     }

@@ -20,6 +20,8 @@ fn without_the_key_the_defaults_hold() {
         assert!(row.usage_thresholds.is_none() && row.beside_protected && row.unknown_usage == WithoutUsage::Allow);
     }
     assert_eq!(defaults.estimation, Estimation::default());
+    let half = rules(r#"{"estimation":{"defaultRequest":{"cpu":"0.5"}}}"#).estimation;
+    assert_eq!(half.default, Load { cpu: 500, memory: 200 << 20 });
 }
 
 #[test]
@@ -59,6 +61,10 @@ fn faults_name_the_field_and_what_is_allowed() {
         (
             r#"{"estimation":{"scalingFactors":{"memory":0}}}"#,
             "policy: qos.estimation.scalingFactors.memory: 0 is out of range, allowed are 1 to 1000",
+        ),
+        (
+            r#"{"estimation":{"defaultRequest":{"cpu":"-1"}}}"#,
+            "policy: qos.estimation.defaultRequest.cpu: \"-1\" is no quantity such as 250m or 200Mi",
         ),
     ] {
         assert_eq!(faults(qos), expected);
