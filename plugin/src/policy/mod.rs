@@ -1,3 +1,4 @@
 //! The policies. Pure: plain data in, a decision with its reason out; no wasm, no JSON, no protobuf.
 
+pub mod gang;
 pub mod qos;

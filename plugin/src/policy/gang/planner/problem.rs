@@ -1,0 +1,286 @@
+//! The planning problem with everything looked up once: only the resources that matter, only the nodes that can help.
+
+use super::{Kind, MAX_KINDS, NodeRow, Nodes, Placement, Shortage};
+use crate::object::ResourceId;
+
+/// Sizes are in parts of the largest free amount of a resource on one node.
+pub(super) const WHOLE: i64 = 1 << 16;
+
+/// One kind of member, amounts in the order of [`Problem::resources`].
+#[derive(Debug)]
+pub(super) struct KindRow {
+    pub request: Vec<i64>,
+    pub count: u32,
+    pub per_node: u32,
+    /// Largest share of a node that the member takes, see [`WHOLE`].
+    pub size: i64,
+}
+
+/// A node that can take at least one member of some kind.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub row: NodeRow,
+    pub free: Vec<i64>,
+    pub limit: u32,
+    /// Bit k: kind k may run here.
+    pub allowed: u64,
+    pub domain: Option<u32>,
+    pub has_sibling: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Problem {
+    pub resources: Vec<ResourceId>,
+    pub kinds: Vec<KindRow>,
+    /// In the order of their rows.
+    pub nodes: Vec<Node>,
+    /// Nodes that can take no member, with why not to be found in them: for messages.
+    useless: Vec<Node>,
+    /// Per resource, the most that one node has free; at least 1.
+    largest: Vec<i64>,
+}
+
+/// How many members of a kind the node can take now.
+pub(super) fn fits(node: &Node, at: usize, kind: &KindRow) -> u32 {
+    if !is_allowed(node, at) {
+        return 0;
+    }
+    let mut most = node.limit.min(kind.per_node);
+    for (free, request) in node.free.iter().zip(&kind.request) {
+        most = most.min(times(*free, *request));
+    }
+    most
+}
+
+fn is_allowed(node: &Node, kind: usize) -> bool {
+    u32::try_from(kind).is_ok_and(|kind| node.allowed.checked_shr(kind).unwrap_or(0) & 1 == 1)
+}
+
+/// How often `request` goes into `free`.
+fn times(free: i64, request: i64) -> u32 {
+    if request <= 0 {
+        return u32::MAX;
+    }
+    let times = free.max(0).checked_div(request).unwrap_or(0);
+    u32::try_from(times).unwrap_or(u32::MAX)
+}
+
+/// Takes `count` members of a kind out of the node's free amounts.
+pub(super) fn take(node: &mut Node, kind: &KindRow, count: u32) {
+    node.limit = node.limit.saturating_sub(count);
+    for (free, request) in node.free.iter_mut().zip(&kind.request) {
+        *free = free.saturating_sub(request.saturating_mul(count.into()));
+    }
+}
+
+impl Problem {
+    pub fn new(kinds: &[Kind<'_>], nodes: &impl Nodes) -> Self {
+        let kinds = kinds.get(..kinds.len().min(MAX_KINDS)).unwrap_or_default();
+        let mut resources: Vec<ResourceId> = kinds
+            .iter()
+            .flat_map(|kind| kind.request.iter())
+            .filter(|(_, amount)| *amount > 0)
+            .map(|(id, _)| id)
+            .collect();
+        resources.sort_unstable();
+        resources.dedup();
+        let mut problem = Self {
+            kinds: kinds
+                .iter()
+                .map(|kind| KindRow {
+                    request: resources.iter().map(|id| kind.request.get(*id)).collect(),
+                    count: kind.count,
+                    per_node: kind.per_node,
+                    size: 0,
+                })
+                .collect(),
+            largest: vec![1; resources.len()],
+            nodes: Vec::new(),
+            useless: Vec::new(),
+            resources,
+        };
+        for row in 0..nodes.rows() {
+            problem.add(row, nodes);
+        }
+        for kind in &mut problem.kinds {
+            let shares = kind.request.iter().zip(&problem.largest).map(|(request, largest)| share(*request, *largest));
+            kind.size = shares.fold(1, i64::max);
+        }
+        problem
+    }
+
+    fn add(&mut self, row: NodeRow, nodes: &impl Nodes) {
+        let limit = nodes.limit(row);
+        if limit == 0 {
+            return;
+        }
+        let allowed = (0..self.kinds.len()).filter(|kind| nodes.allows(row, *kind));
+        let allowed =
+            allowed.filter_map(|kind| 1_u64.checked_shl(u32::try_from(kind).ok()?)).fold(0, |mask, bit| mask | bit);
+        if allowed == 0 {
+            return;
+        }
+        let node = Node {
+            row,
+            free: self.resources.iter().map(|id| nodes.free(row, *id)).collect(),
+            limit,
+            allowed,
+            domain: nodes.domain(row),
+            has_sibling: nodes.has_sibling(row),
+        };
+        if self.kinds.iter().enumerate().all(|(at, kind)| fits(&node, at, kind) == 0) {
+            self.useless.push(node);
+            return;
+        }
+        for (largest, free) in self.largest.iter_mut().zip(&node.free) {
+            *largest = (*largest).max(*free);
+        }
+        self.nodes.push(node);
+    }
+
+    /// Orders in which to place the kinds: largest first, by the largest share and then by each resource.
+    pub fn orders(&self) -> Vec<Vec<usize>> {
+        let sorted = |size: &dyn Fn(&KindRow) -> i64| {
+            let mut order: Vec<usize> = (0..self.kinds.len()).collect();
+            order.sort_by_key(|at| core::cmp::Reverse(self.kinds.get(*at).map_or(0, size)));
+            order
+        };
+        let mut orders = vec![sorted(&|kind| kind.size)];
+        if self.kinds.len() > 1 {
+            for resource in 0..self.resources.len() {
+                let order = sorted(&|kind| kind.request.get(resource).copied().unwrap_or(0));
+                if !orders.contains(&order) {
+                    orders.push(order);
+                }
+            }
+        }
+        orders
+    }
+
+    /// What is left of a node, summed over resources as parts of the largest.
+    pub fn leftover(&self, free: &[i64]) -> i64 {
+        free.iter()
+            .zip(&self.largest)
+            .map(|(free, largest)| share((*free).max(0), *largest))
+            .fold(0, i64::saturating_add)
+    }
+
+    /// How many nodes a plan adds to those that run members already.
+    pub fn added_nodes(&self, plan: &[Placement]) -> usize {
+        let mut rows: Vec<NodeRow> = plan.iter().map(|placement| placement.node).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        let node = |row| self.nodes.get(self.nodes.binary_search_by_key(row, |node| node.row).ok()?);
+        rows.iter().filter(|row| node(row).is_some_and(|node| !node.has_sibling)).count()
+    }
+
+    /// Domains in which each kind has room for itself, tightest first. If members run already, only where they run.
+    pub fn domains_with_room(&self) -> Vec<u32> {
+        let mut domains: Vec<(i64, u32)> = self
+            .rooms()
+            .into_iter()
+            .filter(|(_, rooms)| rooms.iter().zip(&self.kinds).all(|(room, kind)| *room >= kind.count))
+            .filter_map(|(domain, rooms)| Some((rooms.iter().map(|room| i64::from(*room)).sum(), domain?)))
+            .collect();
+        domains.sort_unstable();
+        domains.into_iter().map(|(_, domain)| domain).collect()
+    }
+
+    /// The domain that comes closest to taking all kinds.
+    pub fn roomiest_domain(&self) -> Option<u32> {
+        let missing = |rooms: &[u32]| -> i64 {
+            rooms.iter().zip(&self.kinds).map(|(room, kind)| i64::from(kind.count.saturating_sub(*room))).sum()
+        };
+        self.rooms().into_iter().filter(|(domain, _)| domain.is_some()).min_by_key(|(_, rooms)| missing(rooms))?.0
+    }
+
+    /// Per domain that may be used, how many members of each kind would fit if it were the only kind.
+    fn rooms(&self) -> Vec<(Option<u32>, Vec<u32>)> {
+        let in_use = self.nodes.iter().chain(&self.useless).any(|node| node.has_sibling);
+        let mut nodes: Vec<&Node> = self.nodes.iter().collect();
+        nodes.sort_by_key(|node| node.domain);
+        let domains = nodes.chunk_by(|one, other| one.domain == other.domain);
+        let sibling_domains: Vec<Option<u32>> =
+            self.nodes.iter().chain(&self.useless).filter(|node| node.has_sibling).map(|node| node.domain).collect();
+        domains
+            .filter_map(|nodes| {
+                let domain = nodes.first()?.domain;
+                if in_use && !sibling_domains.contains(&domain) {
+                    return None;
+                }
+                let room = |(at, kind)| nodes.iter().map(|node| fits(node, at, kind)).fold(0, u32::saturating_add);
+                Some((domain, self.kinds.iter().enumerate().map(room).collect()))
+            })
+            .collect()
+    }
+
+    /// Names what is missing. `placed` is as far as a first attempt got, for kinds that only fit one without the other.
+    pub fn shortage(&self, domain: Option<u32>, placed: &[Placement]) -> Shortage {
+        let within = |node: &&Node| domain.is_none() || node.domain == domain;
+        let room_of = |at: usize, kind: &KindRow| {
+            self.nodes.iter().filter(within).map(|node| fits(node, at, kind)).fold(0, u32::saturating_add)
+        };
+        let placed_of = |at: usize| {
+            placed
+                .iter()
+                .filter(|placement| placement.kind == at)
+                .map(|placement| placement.count)
+                .fold(0, u32::saturating_add)
+        };
+        let order = self.orders().into_iter().next().unwrap_or_default();
+        let kinds = || order.iter().filter_map(|at| Some((*at, self.kinds.get(*at)?)));
+        let alone =
+            kinds().find(|(at, kind)| room_of(*at, kind) < kind.count).map(|(at, kind)| (at, room_of(at, kind)));
+        let joint = || {
+            kinds()
+                .map(|(at, _)| (at, placed_of(at)))
+                .find(|(at, placed)| self.kinds.get(*at).is_some_and(|kind| *placed < kind.count))
+        };
+        let (at, room) = alone.or_else(joint).unwrap_or_default();
+        let Some(kind) = self.kinds.get(at) else {
+            return Shortage { kind: at, need: 0, room, resource: None, nearest: None, domain };
+        };
+        let blocker = self.blocker(at, kind, domain);
+        let nearest = blocker.and_then(|resource| {
+            let nodes = self.nodes.iter().chain(&self.useless).filter(within);
+            let nodes = nodes.filter(|node| is_allowed(node, at) && node.limit > 0 && fits(node, at, kind) == 0);
+            nodes
+                .filter_map(|node| Some((node.row, *node.free.get(resource)?)))
+                .max_by_key(|(row, free)| (*free, core::cmp::Reverse(*row)))
+        });
+        Shortage {
+            kind: at,
+            need: kind.count,
+            room,
+            resource: blocker.and_then(|resource| self.resources.get(resource)).copied(),
+            nearest,
+            domain,
+        }
+    }
+
+    /// The resource, by position, of which there is too little for the kind whatever the others are; the scarcest of
+    /// several, and of equals the one that is not on every node.
+    fn blocker(&self, at: usize, kind: &KindRow, domain: Option<u32>) -> Option<usize> {
+        let room = |resource: usize| {
+            let request = kind.request.get(resource).copied().unwrap_or(0);
+            let only = |node: &Node| match is_allowed(node, at) {
+                true => times(node.free.get(resource).copied().unwrap_or(0), request),
+                false => 0,
+            };
+            let nodes = self.nodes.iter().chain(&self.useless).filter(|node| domain.is_none() || node.domain == domain);
+            (request > 0).then(|| nodes.map(only).fold(0, u32::saturating_add))
+        };
+        (0..self.resources.len())
+            .filter_map(|resource| {
+                Some((room(resource)?, core::cmp::Reverse(*self.resources.get(resource)?), resource))
+            })
+            .filter(|(room, ..)| *room < kind.count)
+            .min()
+            .map(|(_, _, resource)| resource)
+    }
+}
+
+/// In floating point, since amounts of bytes times [`WHOLE`] pass 64 bits; only orders hang on it.
+fn share(amount: i64, largest: i64) -> i64 {
+    (amount as f64 * WHOLE as f64 / largest as f64) as i64
+}
