@@ -2,3 +2,4 @@
 
 pub mod framework;
 pub mod object;
+pub mod openb;
