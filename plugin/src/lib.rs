@@ -26,7 +26,14 @@
     )
 )]
 
+pub mod cluster;
 pub mod config;
+pub mod cycle;
+#[cfg(target_family = "wasm")]
+mod exports;
 pub mod host;
 pub mod object;
 pub mod policy;
+
+#[cfg(test)]
+mod testing;

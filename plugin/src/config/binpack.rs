@@ -50,8 +50,8 @@ pub enum ScoringStrategyType {
 pub struct ResourceWeight {
     /// Resource name; `*` stands for any run of characters.
     pub name: String,
-    /// 1 to 100; 0 or absent means 1, as in-tree.
-    #[serde(default)]
+    /// 1 to 100. Default 1. An explicit 0 is a fault, where the in-tree defaulting would quietly turn it into 1.
+    #[serde(default = "one")]
     pub weight: i64,
 }
 
@@ -75,6 +75,10 @@ pub struct ShapePoint {
     pub score: i64,
 }
 
+const fn one() -> i64 {
+    1
+}
+
 fn cpu_and_memory() -> Vec<ResourceWeight> {
     ["cpu", "memory"].map(|name| ResourceWeight { name: name.to_owned(), weight: 1 }).to_vec()
 }
@@ -90,7 +94,7 @@ impl Binpack {
             if resource.name.is_empty() {
                 faults.push(&format!("{path}.name"), "is empty".into());
             }
-            if !(0..=100).contains(&resource.weight) {
+            if !(1..=100).contains(&resource.weight) {
                 faults.push(
                     &format!("{path}.weight"),
                     format!("{} is out of range, allowed are 1 to 100", resource.weight),

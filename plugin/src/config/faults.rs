@@ -20,11 +20,6 @@ impl Faults {
         Self { found: vec![(path.to_owned(), message.to_string())] }
     }
 
-    pub(super) fn from_json(error: serde_path_to_error::Error<serde_json::Error>) -> Self {
-        let path = error.path().to_string();
-        Self::one(if path == "." { "" } else { &path }, error.into_inner())
-    }
-
     /// Whether nothing is wrong.
     #[must_use]
     pub fn is_empty(&self) -> bool {

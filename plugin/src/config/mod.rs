@@ -8,6 +8,7 @@ mod binpack;
 mod cluster;
 mod faults;
 mod gpu;
+mod path;
 pub mod qos;
 mod weights;
 
@@ -54,9 +55,8 @@ impl Policy {
         if text.is_empty() {
             return Ok(Self::default());
         }
-        let reader = &mut serde_json::Deserializer::from_str(text);
-        let policy: Self = serde_path_to_error::deserialize(&mut *reader).map_err(Faults::from_json)?;
-        reader.end().map_err(|error| Faults::one("", error))?;
+        let policy: Self = serde_json::from_str(text)
+            .map_err(|error| Faults::one(&path::at(text, error.line(), error.column()), error))?;
         let mut faults = Faults::default();
         policy.validate(&mut faults);
         if faults.is_empty() { Ok(policy) } else { Err(faults) }

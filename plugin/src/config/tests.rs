@@ -20,7 +20,7 @@ fn an_in_tree_scoring_strategy_is_taken_as_it_is() {
     .expect("valid");
     let strategy = policy.binpack.scoring_strategy.expect("given");
     assert_eq!(strategy.kind, ScoringStrategyType::RequestedToCapacityRatio);
-    assert_eq!(strategy.resources, [ResourceWeight { name: "cpu".into(), weight: 0 }]);
+    assert_eq!(strategy.resources, [ResourceWeight { name: "cpu".into(), weight: 1 }]);
 }
 
 #[test]

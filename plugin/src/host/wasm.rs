@@ -1,1 +1,122 @@
+//! The real scheduler: upstream's imports, each beside its safe wrapper.
+//!
+//! Data comes in through one buffer that is kept and grows. The host answers the length it needs and writes only if
+//! that fits; 0 means there is nothing.
+#![allow(unsafe_code)]
 
+use super::{Host, Severity};
+
+/// Names of the host's functions hold dots and capitals, which WIT cannot spell.
+mod imports {
+    #[link(wasm_import_module = "k8s.io/api")]
+    unsafe extern "C" {
+        pub fn node(name: *const u8, name_len: usize, buffer: *mut u8, limit: usize) -> usize;
+    }
+
+    #[link(wasm_import_module = "k8s.io/klog")]
+    unsafe extern "C" {
+        pub fn logs(severity: i32, message: *const u8, message_len: usize, pairs: *const u8, pairs_len: usize);
+    }
+
+    #[link(wasm_import_module = "k8s.io/scheduler")]
+    unsafe extern "C" {
+        pub fn get_config(buffer: *mut u8, limit: usize) -> usize;
+        #[link_name = "currentPod"]
+        pub fn current_pod(buffer: *mut u8, limit: usize) -> usize;
+        #[link_name = "targetPod"]
+        pub fn target_pod(buffer: *mut u8, limit: usize) -> usize;
+        #[link_name = "currentNodeName"]
+        pub fn current_node_name(buffer: *mut u8, limit: usize) -> usize;
+        #[link_name = "filteredNodeList"]
+        pub fn filtered_node_list(buffer: *mut u8, limit: usize) -> usize;
+        #[link_name = "result.cluster_events"]
+        pub fn result_cluster_events(events: *const u8, len: usize);
+        #[link_name = "result.node_names"]
+        pub fn result_node_names(names: *const u8, len: usize);
+        #[link_name = "result.status_reason"]
+        pub fn result_status_reason(reason: *const u8, len: usize);
+    }
+}
+
+/// Largest object or list that is read: ten times what etcd stores. Beyond it, there is nothing.
+const MAX_LEN: usize = 16 << 20;
+
+/// The scheduler that loaded this module.
+pub struct Scheduler {
+    buffer: Vec<u8>,
+}
+
+impl Scheduler {
+    /// The scheduler, with a buffer that fits most objects at once.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { buffer: vec![0; 16 << 10] }
+    }
+
+    /// Fills the buffer by `call(pointer, limit) -> length`, growing it when the host asks for more.
+    fn fill(&mut self, call: impl Fn(*mut u8, usize) -> usize) -> &[u8] {
+        let mut len = call(self.buffer.as_mut_ptr(), self.buffer.len());
+        if len > self.buffer.len() && len <= MAX_LEN {
+            self.buffer.resize(len.next_power_of_two(), 0);
+            len = call(self.buffer.as_mut_ptr(), self.buffer.len());
+        }
+        self.buffer.get(..len).unwrap_or_default()
+    }
+
+    fn fill_str(&mut self, call: impl Fn(*mut u8, usize) -> usize) -> &str {
+        core::str::from_utf8(self.fill(call)).unwrap_or_default()
+    }
+}
+
+// SAFETY, for every call below: the host reads or writes only within the pointer and length given, during the call.
+impl Host for Scheduler {
+    fn config(&mut self) -> String {
+        self.fill_str(|buffer, limit| unsafe { imports::get_config(buffer, limit) }).to_owned()
+    }
+
+    fn current_pod(&mut self) -> &[u8] {
+        self.fill(|buffer, limit| unsafe { imports::current_pod(buffer, limit) })
+    }
+
+    fn target_pod(&mut self) -> &[u8] {
+        self.fill(|buffer, limit| unsafe { imports::target_pod(buffer, limit) })
+    }
+
+    fn current_node_name(&mut self) -> &str {
+        self.fill_str(|buffer, limit| unsafe { imports::current_node_name(buffer, limit) })
+    }
+
+    fn filtered_node_list(&mut self) -> &[u8] {
+        self.fill(|buffer, limit| unsafe { imports::filtered_node_list(buffer, limit) })
+    }
+
+    fn node(&mut self, name: &str) -> &[u8] {
+        self.fill(|buffer, limit| unsafe { imports::node(name.as_ptr(), name.len(), buffer, limit) })
+    }
+
+    fn status_reason(&mut self, reason: &str) {
+        unsafe { imports::result_status_reason(reason.as_ptr(), reason.len()) }
+    }
+
+    fn node_names(&mut self, names: &[&str]) {
+        let mut list = String::new();
+        for name in names {
+            list.push_str(name);
+            list.push('\0');
+        }
+        unsafe { imports::result_node_names(list.as_ptr(), list.len()) }
+    }
+
+    fn cluster_events(&mut self, events: &[(u32, u32)]) {
+        let words: Vec<u8> =
+            events.iter().flat_map(|(kind, action)| [kind.to_le_bytes(), action.to_le_bytes()]).flatten().collect();
+        unsafe { imports::result_cluster_events(words.as_ptr(), words.len()) }
+    }
+
+    /// Always through `logs` with a pair: the host's plain `log` compares severities the wrong way round and drops
+    /// errors unless its own level is set to errors.
+    fn log(&mut self, severity: Severity, message: &str) {
+        let pairs = "plugin\0stowage\0";
+        unsafe { imports::logs(severity as i32, message.as_ptr(), message.len(), pairs.as_ptr(), pairs.len()) }
+    }
+}

@@ -1,0 +1,45 @@
+# The targets that people and CI run. A fresh machine needs rustup and make only.
+
+CARGO ?= cargo
+WASM_TARGET := wasm32-wasip1
+STOWAGE = $(CARGO) run --quiet --release --bin stowage --
+
+.PHONY: help setup module demo test lint bench fuzz clean
+
+help: ## What there is to make
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+setup: ## Install the toolchain's wasm target (once)
+	@rustup target list --installed | grep -qx $(WASM_TARGET) || rustup target add $(WASM_TARGET)
+
+module: setup ## Build the module: target/stowage.wasm
+	$(CARGO) build --package stowage-plugin --lib --profile module --target $(WASM_TARGET)
+	@cp target/$(WASM_TARGET)/module/stowage.wasm target/stowage.wasm && ls -l target/stowage.wasm
+
+demo: module ## Pack a TFJob onto one of two GPU nodes, then spread it
+	@echo
+	@echo "A TFJob (1 parameter server, 4 workers with a GPU each) on two nodes with 4 GPUs, default policy:"
+	@echo "everything goes to one node, the other keeps its 4 GPUs free for the next job."
+	@$(STOWAGE) run -c examples/tfjob/cluster.yaml -w examples/tfjob/workload.yaml -p examples/tfjob/policy.json
+	@echo
+	@echo "The same with the shape reversed (policy-spread.json): the emptier node wins, both end up half used."
+	@$(STOWAGE) run -c examples/tfjob/cluster.yaml -w examples/tfjob/workload.yaml -p examples/tfjob/policy-spread.json
+
+lint: setup ## Formatting, clippy on every target, docs
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
+	$(CARGO) clippy --package stowage-plugin --lib --target $(WASM_TARGET) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+
+test: lint ## Everything: lints, native tests, property tests, scenarios on the real module
+	$(CARGO) test --workspace
+
+bench: setup ## Cost per call and its growth with the cluster (criterion, wasmtime fuel)
+	$(CARGO) bench --workspace
+
+fuzz: ## Fuzz every reader for FUZZ_SECONDS each (nightly, cargo-fuzz)
+	cd fuzz && for target in $$(cargo +nightly fuzz list); do \
+		cargo +nightly fuzz run $$target -- -max_total_time=$(or $(FUZZ_SECONDS),60) || exit 1; done
+
+clean: ## Remove everything that was built
+	$(CARGO) clean

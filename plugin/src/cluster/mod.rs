@@ -1,0 +1,278 @@
+//! What the module knows of the cluster: nodes, what they have allocated, and what it placed itself meanwhile.
+//!
+//! Facts are kept from cycle to cycle and read again only where a decision hangs on them. Allocation comes from node
+//! state ([`node_state`]); pods that the module placed and that node state does not count yet are in the ledger, an
+//! entry per pod on its node. A node without readable node state is *unknown*: it gets no opinion, and is never taken
+//! for an empty one.
+
+mod node;
+pub mod node_state;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+
+pub use node::{Entry, Known, Node};
+pub use node_state::{NodeState, Unknown};
+
+use crate::host::{Host, Severity};
+use crate::object::{PodInfo, ResourceNames};
+
+/// A node's place in the [`Cluster`], valid until the node is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeIndex(u32);
+
+impl NodeIndex {
+    /// Position in a table with one row per node.
+    #[must_use]
+    pub fn index(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+/// Most nodes that facts are kept of; Kubernetes supports 5,000.
+const MAX_NODES: usize = 20_000;
+/// Most ledger entries; beyond it the oldest is forgotten. Reached only if no publisher runs.
+const MAX_PLACED: usize = 20_000;
+
+/// What the module knows of the cluster.
+#[derive(Debug)]
+pub struct Cluster {
+    /// All resource names met so far.
+    pub names: ResourceNames,
+    nodes: Vec<Option<Node>>,
+    free: Vec<NodeIndex>,
+    by_name: HashMap<Box<str>, NodeIndex, BuildHasherDefault<NameHasher>>,
+    /// Where each pod of the ledger is, by UID hash.
+    placed: BTreeMap<u64, NodeIndex>,
+    /// Ledger entries in the order they were made, for the bound.
+    order: std::collections::VecDeque<u64>,
+    /// Keys of node labels and annotations whose values are kept.
+    tracked: Vec<Box<str>>,
+    ledger_ms: i64,
+    clock_ms: i64,
+    cycle: u64,
+    turn: usize,
+}
+
+impl Cluster {
+    /// A cluster of which nothing is known. `tracked` are the label and annotation keys to keep of every node;
+    /// `ledger_seconds` is how long a placed pod may stay uncounted.
+    #[must_use]
+    pub fn new(tracked: impl IntoIterator<Item = Box<str>>, ledger_seconds: u32) -> Self {
+        Self {
+            names: ResourceNames::default(),
+            nodes: Vec::new(),
+            free: Vec::new(),
+            by_name: HashMap::default(),
+            placed: BTreeMap::new(),
+            order: std::collections::VecDeque::new(),
+            tracked: tracked.into_iter().collect(),
+            ledger_ms: i64::from(ledger_seconds).saturating_mul(1000),
+            clock_ms: 0,
+            cycle: 0,
+            turn: 0,
+        }
+    }
+
+    /// Begins a scheduling cycle: facts read from now on are fresh.
+    pub fn begin_cycle(&mut self) {
+        self.cycle = self.cycle.saturating_add(1);
+    }
+
+    /// The number of this cycle: the module's logical time.
+    #[must_use]
+    pub fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    /// The latest time that any node state was written, in milliseconds since 1970; 0 before the first.
+    #[must_use]
+    pub fn clock_ms(&self) -> i64 {
+        self.clock_ms
+    }
+
+    /// The named node, if it is known.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<NodeIndex> {
+        self.by_name.get(name).copied()
+    }
+
+    /// A known node.
+    #[must_use]
+    pub fn node(&self, at: NodeIndex) -> Option<&Node> {
+        self.nodes.get(at.index()).and_then(Option::as_ref)
+    }
+
+    /// All known nodes.
+    pub fn iter(&self) -> impl Iterator<Item = (NodeIndex, &Node)> {
+        self.nodes.iter().flatten().map(|node| (node.at, node))
+    }
+
+    /// One more than the largest index in use: the size of a table with one row per node.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether the node was read in this cycle.
+    #[must_use]
+    pub fn is_fresh(&self, at: NodeIndex) -> bool {
+        self.node(at).is_some_and(|node| node.read_in == self.cycle)
+    }
+
+    /// Reads a node from the scheduler's snapshot, whether or not it is known. `None` if there is no such node (and
+    /// what was known of it is forgotten) or if its object cannot be read.
+    pub fn read(&mut self, host: &mut impl Host, name: &str) -> Option<NodeIndex> {
+        let known = self.find(name);
+        let bytes = host.node(name);
+        if bytes.is_empty() {
+            if let Some(at) = known {
+                self.forget(at);
+            }
+            return None;
+        }
+        let digest = digest(bytes);
+        let horizon = self.clock_ms.saturating_sub(self.ledger_ms);
+        if let Some(node) = known.and_then(|at| self.nodes.get_mut(at.index()).and_then(Option::as_mut))
+            && node.digest == digest
+        {
+            node.read_in = self.cycle;
+            for entry in node.settle(horizon) {
+                self.placed.remove(&entry.uid);
+            }
+            return known;
+        }
+        let at = known.or_else(|| self.next_index())?;
+        let mut node = match Node::read(at, bytes, &mut self.names, &self.tracked) {
+            Ok(node) => node,
+            Err(error) => {
+                host.log(Severity::Error, &format!("node {name}: cannot be read, it gets no opinion: {error}"));
+                if known.is_some() {
+                    self.forget(at);
+                }
+                return None;
+            }
+        };
+        node.digest = digest;
+        node.read_in = self.cycle;
+        let before = self.nodes.get_mut(at.index()).and_then(Option::take);
+        if let Some(why) = node.news(before.as_ref()) {
+            host.log(Severity::Error, &format!("node {name}: allocation unknown, it gets no opinion: {why}"));
+        }
+        if let Some(state) = node.state() {
+            self.clock_ms = self.clock_ms.max(state.at);
+        }
+        for entry in before.map(Node::into_entries).unwrap_or_default() {
+            node.place(entry);
+        }
+        for entry in node.settle(horizon) {
+            self.placed.remove(&entry.uid);
+        }
+        if known.is_none() {
+            self.by_name.insert(name.into(), at);
+        }
+        self.store(at, node);
+        Some(at)
+    }
+
+    /// Reads up to `count` known nodes again, in turn.
+    pub fn refresh(&mut self, host: &mut impl Host, count: u32) {
+        for _ in 0..count.min(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)) {
+            self.turn = self.turn.checked_add(1).filter(|turn| *turn < self.nodes.len()).unwrap_or(0);
+            let Some(node) = self.nodes.get(self.turn).and_then(Option::as_ref) else { continue };
+            if node.read_in != self.cycle {
+                let name = node.name.clone();
+                self.read(host, &name);
+            }
+        }
+    }
+
+    /// Notes that the module lets a pod go to a node. A pod is in the ledger once at most.
+    pub fn place(&mut self, pod: &PodInfo, at: NodeIndex) {
+        let uid = node_state::uid_hash(&pod.uid);
+        self.unplace(uid);
+        while self.placed.len() >= MAX_PLACED {
+            let Some(oldest) = self.order.pop_front() else { break };
+            self.unplace(oldest);
+        }
+        let placed_ms = self.clock_ms;
+        let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::as_mut) else { return };
+        node.place(Entry { uid, placed_ms, requests: pod.requests.clone(), scored: pod.placed.clone() });
+        self.placed.insert(uid, at);
+        self.order.push_back(uid);
+        if self.order.len() > MAX_PLACED.saturating_mul(2) {
+            let placed = &self.placed;
+            self.order.retain(|uid| placed.contains_key(uid));
+        }
+    }
+
+    /// Takes a pod out of the ledger: it was not bound, or is back in the queue. Answers where it was.
+    pub fn unplace(&mut self, uid: u64) -> Option<NodeIndex> {
+        let at = self.placed.remove(&uid)?;
+        self.nodes.get_mut(at.index()).and_then(Option::as_mut)?.unplace(uid);
+        Some(at)
+    }
+
+    /// Pods in the ledger.
+    #[must_use]
+    pub fn placed(&self) -> usize {
+        self.placed.len()
+    }
+
+    fn next_index(&mut self) -> Option<NodeIndex> {
+        if let Some(at) = self.free.pop() {
+            return Some(at);
+        }
+        if self.nodes.len() >= MAX_NODES {
+            return None;
+        }
+        let at = NodeIndex(u32::try_from(self.nodes.len()).ok()?);
+        self.nodes.push(None);
+        Some(at)
+    }
+
+    fn store(&mut self, at: NodeIndex, node: Node) {
+        if let Some(slot) = self.nodes.get_mut(at.index()) {
+            *slot = Some(node);
+        }
+    }
+
+    fn forget(&mut self, at: NodeIndex) {
+        let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::take) else { return };
+        self.by_name.remove(&node.name);
+        for entry in node.into_entries() {
+            self.placed.remove(&entry.uid);
+        }
+        self.free.push(at);
+    }
+}
+
+/// Hashes node names; quick, and names come from cluster administrators only.
+#[derive(Debug, Default)]
+pub struct NameHasher(u64);
+
+impl Hasher for NameHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = mix(self.0, bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        // The table takes its tag from the high bits and its place from the low ones.
+        self.0 ^ (self.0 >> 32)
+    }
+}
+
+fn digest(bytes: &[u8]) -> u64 {
+    mix(u64::try_from(bytes.len()).unwrap_or(0), bytes)
+}
+
+/// Folds bytes into a hash, eight at a time: multiply and rotate. Not for input that an attacker chooses to collide.
+fn mix(seed: u64, bytes: &[u8]) -> u64 {
+    let fold = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let hash = words.iter().fold(seed, |hash, word| fold(hash, u64::from_le_bytes(*word)));
+    rest.iter().fold(hash, |hash, byte| fold(hash, u64::from(*byte)))
+}

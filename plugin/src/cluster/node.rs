@@ -1,0 +1,156 @@
+//! What is known of one node.
+
+use super::NodeIndex;
+use super::node_state::{self, NodeState, Unknown};
+use crate::object::{self, ResourceNames, Resources};
+
+/// A pod that the module let go to a node and that node state does not count yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// [`node_state::uid_hash`] of the pod.
+    pub uid: u64,
+    /// The cluster's clock at that time, milliseconds since 1970.
+    pub placed_ms: i64,
+    /// Its requests.
+    pub requests: Resources,
+    /// What scores count for it on a node.
+    pub scored: Resources,
+}
+
+/// A node's readable state, with interned amounts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Known {
+    /// The document itself, without what is interned below.
+    pub document: NodeState,
+    /// Requests of all pods: node state plus ledger.
+    pub requested: Resources,
+    /// The same as scores count them: defaults for absent cpu and memory.
+    pub scoring_requested: Resources,
+    /// Short UIDs that node state counts, ascending.
+    uids: Vec<u32>,
+}
+
+/// A node, as last read, with the ledger's entries for it.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its place in the cluster.
+    pub at: NodeIndex,
+    /// `metadata.name`.
+    pub name: Box<str>,
+    /// What its pods may ask for in all.
+    pub allocatable: Resources,
+    /// Cordoned (`spec.unschedulable`).
+    pub unschedulable: bool,
+    /// Values of the tracked keys, in the order of the keys: labels first, else annotations.
+    pub tracked: Vec<Option<Box<str>>>,
+    pub(super) digest: u64,
+    pub(super) read_in: u64,
+    known: Result<Known, Unknown>,
+    entries: Vec<Entry>,
+}
+
+impl Node {
+    /// Reads a protobuf `v1.Node`.
+    pub(super) fn read(
+        at: NodeIndex,
+        bytes: &[u8],
+        names: &mut ResourceNames,
+        tracked: &[Box<str>],
+    ) -> Result<Self, object::Error> {
+        let node = object::Node::parse(bytes)?;
+        let known = match node.meta.annotation(node_state::ANNOTATION) {
+            None => Err(Unknown::Missing),
+            Some(text) => NodeState::parse(text).and_then(|document| Known::new(document, names)),
+        };
+        Ok(Self {
+            at,
+            name: node.meta.name.into(),
+            allocatable: node.allocatable(names)?,
+            unschedulable: node.unschedulable,
+            tracked: tracked
+                .iter()
+                .map(|key| node.meta.label(key).or_else(|| node.meta.annotation(key)).map(Into::into))
+                .collect(),
+            digest: 0,
+            read_in: 0,
+            known,
+            entries: Vec::new(),
+        })
+    }
+
+    /// What the node has allocated; `None` if that is unknown.
+    #[must_use]
+    pub fn known(&self) -> Option<&Known> {
+        self.known.as_ref().ok()
+    }
+
+    /// The node-state document, if there is a readable one.
+    #[must_use]
+    pub fn state(&self) -> Option<&NodeState> {
+        self.known().map(|known| &known.document)
+    }
+
+    /// Pods that the module placed here and node state does not count yet.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Why the state is unknown, if that has changed since `before`.
+    pub(super) fn news(&self, before: Option<&Self>) -> Option<&Unknown> {
+        let why = self.known.as_ref().err()?;
+        (before.and_then(|before| before.known.as_ref().err()) != Some(why)).then_some(why)
+    }
+
+    /// Takes out, and answers, the entries that node state has made superfluous: those it counts, and those placed
+    /// before `horizon` (milliseconds since 1970) that it should have counted by now, whose pods must be gone.
+    pub(super) fn settle(&mut self, horizon: i64) -> Vec<Entry> {
+        let Ok(known) = &self.known else { return Vec::new() };
+        let settled = self.entries.iter().filter(|entry| known.counts(entry.uid) || entry.placed_ms < horizon);
+        let settled: Vec<Entry> = settled.cloned().collect();
+        for entry in &settled {
+            self.unplace(entry.uid);
+        }
+        settled
+    }
+
+    pub(super) fn place(&mut self, entry: Entry) {
+        if let Ok(known) = &mut self.known {
+            known.requested.add_all(&entry.requests);
+            known.scoring_requested.add_all(&entry.scored);
+        }
+        self.entries.push(entry);
+    }
+
+    pub(super) fn unplace(&mut self, uid: u64) {
+        let Some(at) = self.entries.iter().position(|entry| entry.uid == uid) else { return };
+        let entry = self.entries.swap_remove(at);
+        if let Ok(known) = &mut self.known {
+            known.requested.sub_all(&entry.requests);
+            known.scoring_requested.sub_all(&entry.scored);
+        }
+    }
+
+    pub(super) fn into_entries(self) -> Vec<Entry> {
+        self.entries
+    }
+}
+
+impl Known {
+    fn new(mut document: NodeState, names: &mut ResourceNames) -> Result<Self, Unknown> {
+        let requested = node_state::resources(&core::mem::take(&mut document.requested), names)?;
+        let mut scoring_requested = requested.clone();
+        for (id, amount) in node_state::resources(&core::mem::take(&mut document.nonzero), names)?.iter() {
+            scoring_requested.set(id, amount);
+        }
+        let mut uids: Vec<u32> = document.uids().collect();
+        uids.sort_unstable();
+        document.uids = String::new();
+        Ok(Self { document, requested, scoring_requested, uids })
+    }
+
+    fn counts(&self, uid: u64) -> bool {
+        let [a, b, c, d, ..] = uid.to_le_bytes();
+        self.uids.binary_search(&u32::from_le_bytes([a, b, c, d])).is_ok()
+    }
+}

@@ -1,0 +1,199 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::object::{RequestOptions, ResourceId};
+use crate::testing::{self, FakeHost};
+
+fn a_pod(uid: &str, cpu: i64) -> PodInfo {
+    let bytes = testing::pod(uid, &[], &[("cpu", &format!("{cpu}m"))]);
+    PodInfo::read(&bytes, &mut ResourceNames::default(), &RequestOptions::default()).expect("a valid pod")
+}
+
+fn node_with(state: Option<&str>) -> Vec<u8> {
+    let annotations: Vec<(&str, &str)> = state.iter().map(|state| (node_state::ANNOTATION, *state)).collect();
+    testing::node("n", &[], &annotations, &[("cpu", "64"), ("pods", "110")])
+}
+
+fn state_of(pods: &[PodInfo], at: i64) -> String {
+    let mut state = NodeState::empty(at);
+    for pod in pods {
+        state.count(pod, &ResourceNames::default(), Some("LS"), None);
+    }
+    state.seal();
+    state.to_json()
+}
+
+fn cpu(cluster: &Cluster) -> Option<i64> {
+    Some(cluster.node(cluster.find("n")?)?.known()?.requested.get(ResourceId::CPU))
+}
+
+#[test]
+fn node_state_reads_what_it_wrote_and_stays_small() {
+    let pods: Vec<PodInfo> = (0..110).map(|i| a_pod(&format!("pod-{i}"), 1000 + i)).collect();
+    let text = state_of(&pods, 1_764_000_000_000);
+    assert!(text.len() < 4096, "{} bytes", text.len());
+    let state = NodeState::parse(&text).expect("just written");
+    assert_eq!((state.pods, state.uids().count()), (110, 110));
+    assert_eq!(state.to_json(), text);
+    let mut reversed = pods;
+    reversed.reverse();
+    assert_eq!(state_of(&reversed, 1_764_000_000_000), text, "the order of pods does not show");
+}
+
+#[test]
+fn unreadable_node_state_says_what_is_wrong() {
+    for (text, why) in [
+        (r#"{"v":2,"at":1}"#, "has version 2"),
+        (r#"{"v":2,"at":"later shapes may differ"}"#, "has version 2"),
+        (r#"{"v":1}"#, "missing field `at`"),
+        ("", "EOF"),
+        ("[]", "broken"),
+        (r#"{"v":1,"at":1,"requested":{"cpu":-1}}"#, "negative"),
+        (r#"{"v":1,"at":1,"requested":{"cpu":9223372036854775808}}"#, "broken"),
+        (r#"{"v":1,"at":1,"requested":{"cpu":1.5}}"#, "broken"),
+        (r#"{"v":1,"at":1,"pods":1}"#, "uids does not list every pod"),
+        (r#"{"v":1,"at":1,"pods":1,"uids":"0123456z"}"#, "hexadecimal"),
+        (r#"{"v":1,"at":1,"gpuFree":[1001]}"#, "more than 1000"),
+    ] {
+        let unknown = NodeState::parse(text).expect_err(text).to_string();
+        assert!(unknown.contains(why), "{text}: {unknown}");
+    }
+}
+
+#[test]
+fn unknown_is_not_empty_and_is_said_once() {
+    let mut host = FakeHost::default();
+    host.set_node("n", node_with(None));
+    let mut cluster = Cluster::new([], 120);
+    for _ in 0..3 {
+        cluster.begin_cycle();
+        let at = cluster.read(&mut host, "n").expect("there is a node");
+        assert!(cluster.node(at).expect("read").known().is_none());
+    }
+    assert_eq!(host.log, ["node n: allocation unknown, it gets no opinion: no annotation stowage.dev/node-state"]);
+    host.set_node("n", node_with(Some(r#"{"v":7,"at":1}"#)));
+    cluster.read(&mut host, "n");
+    assert_eq!(host.log.len(), 2, "another cause is news: {:?}", host.log);
+}
+
+#[test]
+fn a_node_that_is_gone_is_forgotten_with_its_ledger() {
+    let mut host = FakeHost::default();
+    host.set_node("n", node_with(Some(&state_of(&[], 1))));
+    let mut cluster = Cluster::new([], 120);
+    let at = cluster.read(&mut host, "n").expect("there is a node");
+    cluster.place(&a_pod("a", 1), at);
+    host.nodes.clear();
+    assert_eq!(cluster.read(&mut host, "n"), None);
+    assert_eq!((cluster.find("n"), cluster.placed()), (None, 0));
+}
+
+#[test]
+fn a_pod_deleted_before_it_was_counted_is_forgotten_in_time() {
+    let mut host = FakeHost::default();
+    host.set_node("n", node_with(Some(&state_of(&[], 1_000))));
+    host.set_node("m", node_with(Some(&state_of(&[], 1_000))));
+    let mut cluster = Cluster::new([], 120);
+    let at = cluster.read(&mut host, "n").expect("there is a node");
+    cluster.place(&a_pod("a", 7), at);
+    for (now, expected) in [(121_000, 7), (121_001, 0)] {
+        host.set_node("m", node_with(Some(&state_of(&[], now))));
+        cluster.read(&mut host, "m");
+        cluster.read(&mut host, "n");
+        assert_eq!(cpu(&cluster), Some(expected), "the clock stands at {now}");
+    }
+}
+
+/// A pod's life as the ledger sees it.
+#[derive(Clone, Debug)]
+enum Step {
+    /// The module places pod `.0`.
+    Place(usize),
+    /// Its binding fails, if it is on its way.
+    Fail(usize),
+    /// Its binding succeeds, if it is on its way.
+    Bind(usize),
+    /// It ends, if it runs.
+    End(usize),
+    /// The publisher writes what it saw of the first `.0` percent of events so far.
+    Publish(usize),
+    /// The module reads the node.
+    Read,
+}
+
+proptest! {
+    /// Whatever the publisher's lag, each pod that is on the node or on its way there counts exactly once, and pods
+    /// that have ended stop counting as soon as a state that knows so is read.
+    #[test]
+    fn the_ledger_counts_every_pod_once(
+        steps in proptest::collection::vec(
+            prop_oneof![
+                4 => (0usize..12).prop_map(Step::Place),
+                1 => (0usize..12).prop_map(Step::Fail),
+                4 => (0usize..12).prop_map(Step::Bind),
+                1 => (0usize..12).prop_map(Step::End),
+                3 => (0usize..=100).prop_map(Step::Publish),
+                4 => Just(Step::Read),
+            ],
+            1..120,
+        )
+    ) {
+        let mut host = FakeHost::default();
+        host.set_node("n", node_with(Some(&state_of(&[], 1))));
+        let mut cluster = Cluster::new([], 120);
+        let at = cluster.read(&mut host, "n").expect("there is a node");
+
+        let pods: Vec<PodInfo> = (0..12).map(|i| a_pod(&format!("uid-{i}"), 1 << i)).collect();
+        let (mut placed, mut running, mut ended) = ([false; 12], [false; 12], [false; 12]);
+        // What ran after each event, for a publisher that lags behind.
+        let mut history = vec![running];
+        let mut seen = 0;
+        let mut published = running;
+        // Pods that a state which the module has read did count.
+        let mut read_counted = [false; 12];
+        for (now, step) in steps.into_iter().enumerate() {
+            match step {
+                Step::Place(i) if !placed[i] && !running[i] && !ended[i] => {
+                    cluster.place(&pods[i], at);
+                    placed[i] = true;
+                }
+                Step::Fail(i) if placed[i] => {
+                    cluster.unplace(node_state::uid_hash(&pods[i].uid));
+                    placed[i] = false;
+                }
+                Step::Bind(i) if placed[i] => {
+                    (placed[i], running[i]) = (false, true);
+                    history.push(running);
+                }
+                Step::End(i) if running[i] => {
+                    (running[i], ended[i]) = (false, true);
+                    history.push(running);
+                }
+                Step::Publish(percent) => {
+                    seen = seen.max((history.len() - 1) * percent / 100);
+                    published = history[seen];
+                    let on_node: Vec<PodInfo> = (0..12).filter(|i| published[*i]).map(|i| pods[i].clone()).collect();
+                    host.set_node("n", node_with(Some(&state_of(&on_node, 2 + i64::try_from(now).expect("small")))));
+                }
+                Step::Read => {
+                    cluster.begin_cycle();
+                    cluster.read(&mut host, "n");
+                    let total = cpu(&cluster).expect("known");
+                    for i in 0..12 {
+                        let counted = total >> i & 1 == 1;
+                        read_counted[i] |= published[i];
+                        if placed[i] || running[i] {
+                            prop_assert!(counted, "pod {i} is lost: {total:#b}");
+                        } else if !ended[i] || read_counted[i] {
+                            // An ended pod counts as long as node state says so.
+                            prop_assert_eq!(counted, published[i], "pod {} is not there: {:#b}", i, total);
+                        }
+                    }
+                    // A sum of distinct powers of two has no carry: a pod counted twice would show as its neighbour.
+                    prop_assert!(total < 1 << 12);
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! PreScore and Score: all nodes are scored in one pass, from memory; then the winners are read again until they are
+//! fresh.
+
+use crate::cluster::{Cluster, Node, NodeIndex};
+use crate::config::{Policy, ScoringStrategyType, Weights};
+use crate::host::{Code, Host, Severity};
+use crate::object::{PodInfo, ResourceNames, Resources};
+use crate::policy::binpack::{self, Formula, Shape, Term, Weighing, name_matches};
+
+/// Weight of a GPU resource in the default strategy. With cpu and memory at 1, one of at most eight GPUs outweighs
+/// both: 20/22 x 12.5 points against 2/22 x 100.
+const GPU_WEIGHT: i64 = 20;
+
+/// The scoring part of the policy, and the scores of this cycle.
+#[derive(Debug)]
+pub struct Scoring {
+    formula: Formula,
+    weighing: Weighing,
+    gpu: GpuNames,
+    /// By node index: the score and the cycle that it belongs to.
+    table: Vec<(u64, u8)>,
+    cycle: u64,
+}
+
+/// The parts of one node's score, `None` where a part does not apply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Parts {
+    binpack: Option<i64>,
+    gpu_node_avoidance: Option<i64>,
+}
+
+impl Parts {
+    fn named(&self, weights: &Weights) -> [(&'static str, Option<i64>, u32); 2] {
+        [
+            ("binpack", self.binpack, weights.binpack),
+            ("gpuNodeAvoidance", self.gpu_node_avoidance, weights.gpu_node_avoidance),
+        ]
+    }
+
+    /// The weighted mean of the parts that apply, rounded half up.
+    fn mix(&self, weights: &Weights) -> u8 {
+        let (mut sum, mut total) = (0_i64, 0_i64);
+        for (_, part, weight) in self.named(weights) {
+            if let Some(part) = part {
+                sum = sum.saturating_add(part.saturating_mul(weight.into()));
+                total = total.saturating_add(weight.into());
+            }
+        }
+        let doubled = sum.saturating_mul(2).saturating_add(total);
+        let mean = doubled.checked_div(total.saturating_mul(2)).unwrap_or(0);
+        u8::try_from(mean.clamp(0, binpack::MAX_SCORE)).unwrap_or(0)
+    }
+}
+
+/// What of the pod and the candidates decides a score; the same for all nodes of a cycle.
+struct Question {
+    terms: Vec<Term>,
+    avoid_gpu_nodes: bool,
+}
+
+impl Scoring {
+    pub fn new(policy: &Policy) -> Self {
+        let (formula, weighing) = match &policy.binpack.scoring_strategy {
+            None => {
+                let gpus = policy.gpu.patterns().map(|pattern| (pattern.to_owned(), GPU_WEIGHT));
+                let rest = ["cpu", "memory"].map(|name| (name.to_owned(), 1));
+                (Formula::MostAllocated, Weighing::new(gpus.chain(rest)))
+            }
+            Some(strategy) => {
+                let formula = match strategy.kind {
+                    ScoringStrategyType::LeastAllocated => Formula::LeastAllocated,
+                    ScoringStrategyType::MostAllocated => Formula::MostAllocated,
+                    ScoringStrategyType::RequestedToCapacityRatio => {
+                        let points = strategy.requested_to_capacity_ratio.iter().flat_map(|ratio| &ratio.shape);
+                        Formula::RequestedToCapacityRatio(Shape::new(
+                            points.map(|point| (point.utilization, point.score)),
+                        ))
+                    }
+                };
+                (
+                    formula,
+                    Weighing::new(strategy.resources.iter().map(|resource| (resource.name.clone(), resource.weight))),
+                )
+            }
+        };
+        let gpu = GpuNames { patterns: policy.gpu.patterns().map(Into::into).collect(), is_gpu: Vec::new() };
+        Self { formula, weighing, gpu, table: Vec::new(), cycle: 0 }
+    }
+
+    /// Scores every node that passed the filters. Skip if there is nothing to say about any of them.
+    pub fn score_all(&mut self, pod: &PodInfo, cluster: &mut Cluster, policy: &Policy, host: &mut impl Host) -> Code {
+        self.weighing.learn(&cluster.names);
+        self.gpu.learn(&cluster.names);
+        let terms = if policy.weights.binpack > 0 { self.weighing.terms(&pod.scoring) } else { Vec::new() };
+        let avoidance = policy.weights.gpu_node_avoidance > 0 && !self.gpu.any(&pod.requests);
+        if terms.is_empty() && !avoidance {
+            return Code::Skip;
+        }
+
+        let candidates = candidates(cluster, host);
+        cluster.refresh(host, policy.cluster.refresh_per_cycle);
+        self.gpu.learn(&cluster.names);
+        let gpu_nodes = candidates.iter().filter(|at| self.has_gpu(cluster, **at)).count();
+        // If the candidates are all alike, avoidance says nothing and would only blur the rest.
+        let avoid_gpu_nodes = avoidance && (1..candidates.len()).contains(&gpu_nodes);
+        if terms.is_empty() && !avoid_gpu_nodes {
+            return Code::Skip;
+        }
+        let question = Question { terms, avoid_gpu_nodes };
+
+        self.cycle = cluster.cycle();
+        self.table.resize(cluster.capacity(), (0, 0));
+        let mut scored: Vec<(u8, NodeIndex)> = Vec::with_capacity(candidates.len());
+        for at in candidates {
+            if let Some(score) = self.score_node(&question, at, cluster, policy) {
+                scored.push((score, at));
+            }
+        }
+        if scored.is_empty() {
+            return Code::Skip;
+        }
+        self.verify(&question, scored, cluster, policy, host);
+        if policy.explain {
+            self.explain(pod, &question, cluster, policy, host);
+        }
+        Code::Success
+    }
+
+    /// The score found for a node in this cycle; 0 for a node without one.
+    pub fn score_of(&self, at: Option<NodeIndex>) -> i32 {
+        match at.and_then(|at| self.table.get(at.index())) {
+            Some((cycle, score)) if *cycle == self.cycle => i32::from(*score),
+            _ => 0,
+        }
+    }
+
+    /// Reads the best nodes again until the best of all is fresh: what was remembered of it may be out of date.
+    fn verify(
+        &mut self,
+        question: &Question,
+        mut scored: Vec<(u8, NodeIndex)>,
+        cluster: &mut Cluster,
+        policy: &Policy,
+        host: &mut impl Host,
+    ) {
+        let mut best_fresh = scored.iter().filter(|(_, at)| cluster.is_fresh(*at)).map(|(score, _)| *score).max();
+        scored.retain(|(_, at)| !cluster.is_fresh(*at));
+        for _ in 0..policy.cluster.verify_per_cycle {
+            let Some(best) = (0..scored.len()).max_by_key(|at| scored.get(*at).map(|(score, _)| *score)) else { break };
+            let (score, at) = scored.swap_remove(best);
+            if best_fresh.is_some_and(|fresh| fresh > score) {
+                break;
+            }
+            let Some(name) = cluster.node(at).map(|node| node.name.clone()) else { continue };
+            let fresh = cluster.read(host, &name).and_then(|at| self.score_node(question, at, cluster, policy));
+            if fresh.is_none()
+                && let Some(entry) = self.table.get_mut(at.index())
+            {
+                *entry = (0, 0);
+            }
+            best_fresh = best_fresh.max(fresh);
+        }
+    }
+
+    /// Scores a node and notes it in the table; `None` if there is nothing to say about the node.
+    fn score_node(&mut self, question: &Question, at: NodeIndex, cluster: &Cluster, policy: &Policy) -> Option<u8> {
+        let parts = self.parts(question, cluster.node(at)?)?;
+        let score = parts.mix(&policy.weights);
+        *self.table.get_mut(at.index())? = (self.cycle, score);
+        Some(score)
+    }
+
+    /// The parts of a node's score; `None` if what it has allocated is unknown.
+    fn parts(&self, question: &Question, node: &Node) -> Option<Parts> {
+        let known = node.known()?;
+        Some(Parts {
+            binpack: (!question.terms.is_empty())
+                .then(|| binpack::score(&self.formula, &question.terms, &node.allocatable, &known.scoring_requested)),
+            gpu_node_avoidance: question
+                .avoid_gpu_nodes
+                .then(|| if self.gpu.any(&node.allocatable) { 0 } else { binpack::MAX_SCORE }),
+        })
+    }
+
+    fn has_gpu(&self, cluster: &Cluster, at: NodeIndex) -> bool {
+        cluster.node(at).is_some_and(|node| self.gpu.any(&node.allocatable))
+    }
+
+    /// One log line per scored node: `explain {"pod":…,"node":…,"parts":{…},"final":…}`. Names of objects hold nothing
+    /// that JSON would escape.
+    fn explain(&self, pod: &PodInfo, question: &Question, cluster: &Cluster, policy: &Policy, host: &mut impl Host) {
+        for (at, node) in cluster.iter() {
+            if self.table.get(at.index()).is_none_or(|(cycle, _)| *cycle != self.cycle) {
+                continue;
+            }
+            let parts = self.parts(question, node).unwrap_or_default();
+            let parts: Vec<String> = parts
+                .named(&policy.weights)
+                .into_iter()
+                .filter_map(|(name, part, _)| Some(format!("\"{name}\":{}", part?)))
+                .collect();
+            let line = format!(
+                "{{\"pod\":\"{}/{}\",\"node\":\"{}\",\"parts\":{{{}}},\"final\":{}}}",
+                pod.namespace,
+                pod.name,
+                node.name,
+                parts.join(","),
+                self.score_of(Some(at))
+            );
+            host.log(Severity::Info, &format!("explain {line}"));
+        }
+    }
+}
+
+/// The nodes that passed the filters; those never seen are read.
+fn candidates(cluster: &mut Cluster, host: &mut impl Host) -> Vec<NodeIndex> {
+    let list = host.filtered_node_list().to_vec();
+    // Node names need no escapes in JSON, so the names are borrowed from the list; a list with escapes still works.
+    let names: Vec<std::borrow::Cow<'_, str>> = serde_json::from_slice::<Vec<&str>>(&list)
+        .map(|names| names.into_iter().map(Into::into).collect())
+        .or_else(|_| {
+            serde_json::from_slice::<Vec<String>>(&list).map(|names| names.into_iter().map(Into::into).collect())
+        })
+        .unwrap_or_default();
+    names.iter().filter_map(|name| cluster.find(name).or_else(|| cluster.read(host, name))).collect()
+}
+
+/// Which resources are GPUs, decided once per name.
+#[derive(Debug)]
+struct GpuNames {
+    patterns: Vec<Box<str>>,
+    is_gpu: Vec<bool>,
+}
+
+impl GpuNames {
+    fn learn(&mut self, names: &ResourceNames) {
+        for (_, name) in names.iter().skip(self.is_gpu.len()) {
+            self.is_gpu.push(self.patterns.iter().any(|pattern| name_matches(pattern, name)));
+        }
+    }
+
+    fn any(&self, amounts: &Resources) -> bool {
+        amounts.iter().any(|(id, amount)| amount > 0 && self.is_gpu.get(id.index()).copied().unwrap_or(false))
+    }
+}

@@ -1,0 +1,91 @@
+//! The module's exports, generated from `wit/`: each takes the module's state, runs one step of a cycle, puts it back.
+#![allow(missing_docs, unsafe_code)] // Both only in what wit-bindgen generates.
+
+use std::cell::Cell;
+
+use crate::cycle::Module;
+use crate::host::wasm::Scheduler;
+use crate::host::{Code, Host, Severity};
+
+wit_bindgen::generate!({ world: "scheduling-policy", path: "../wit" });
+
+/// The module's memory between calls: the host keeps one instance for ever.
+struct State {
+    host: Scheduler,
+    module: Module,
+}
+
+thread_local! {
+    static STATE: Cell<Option<Box<State>>> = const { Cell::new(None) };
+}
+
+/// Runs a step on the module's state.
+///
+/// The state is out of its place during the step. If it is missing, the call before this one did not finish (or there
+/// was none): what that left behind cannot be trusted, and the state is built anew from the policy and the cluster.
+fn step<T>(run: impl FnOnce(&mut Module, &mut Scheduler) -> T) -> T {
+    STATE.with(|place| {
+        let mut state = place.take().unwrap_or_else(|| Box::new(start()));
+        let answer = run(&mut state.module, &mut state.host);
+        place.set(Some(state));
+        answer
+    })
+}
+
+/// Reads the policy. A fault in it ends the module, and thereby the scheduler's start, with the faults in the log and
+/// on stderr.
+fn start() -> State {
+    let mut host = Scheduler::new();
+    match Module::start(&mut host) {
+        Ok(module) => State { host, module },
+        Err(faults) => {
+            let faults = faults.to_string();
+            host.log(Severity::Error, &faults);
+            eprintln!("{faults}");
+            core::arch::wasm32::unreachable()
+        }
+    }
+}
+
+struct Exports;
+
+impl Guest for Exports {
+    fn enqueue() {
+        step(|module, host| module.enqueue(host));
+    }
+
+    fn prefilter() -> i32 {
+        step(|module, host| module.pre_filter(host)) as i32
+    }
+
+    fn filter() -> i32 {
+        step(|module, host| module.filter(host)) as i32
+    }
+
+    fn addpod() -> i32 {
+        step(|module, host| module.add_pod(host)) as i32
+    }
+
+    fn removepod() -> i32 {
+        step(|module, host| module.remove_pod(host)) as i32
+    }
+
+    fn prescore() -> i32 {
+        step(|module, host| module.pre_score(host)) as i32
+    }
+
+    fn score() -> i64 {
+        let score = step(|module, host| module.score(host));
+        (i64::from(score) << 32) | i64::from(Code::Success as i32)
+    }
+
+    fn reserve() -> i32 {
+        step(|module, host| module.reserve(host)) as i32
+    }
+
+    fn unreserve() {
+        step(|module, host| module.unreserve(host));
+    }
+}
+
+export!(Exports);
