@@ -1,5 +1,8 @@
 //! A faithful local host for modules made for kube-scheduler-wasm-extension, and a scheduling loop around it.
 
+mod builtin;
 pub mod framework;
 pub mod object;
 pub mod openb;
+
+pub use builtin::builtin_module;

@@ -1,5 +1,5 @@
 //! The policies. Pure: plain data in, a decision with its reason out; no wasm, no JSON, no protobuf.
 
-pub mod gang;
 pub mod binpack;
+pub mod gang;
 pub mod qos;
