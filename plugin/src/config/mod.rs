@@ -7,6 +7,7 @@
 mod binpack;
 mod cluster;
 mod faults;
+mod gang;
 mod gpu;
 mod path;
 pub mod qos;
@@ -17,6 +18,7 @@ pub use binpack::{
 };
 pub use cluster::ClusterOptions;
 pub use faults::Faults;
+pub use gang::{CountedMembers, Gang, TopologyPolicy, UnknownSize};
 pub use gpu::GpuResources;
 pub use qos::Qos;
 pub use weights::Weights;
@@ -32,6 +34,8 @@ pub struct Policy {
     pub weights: Weights,
     /// Fill the fullest node that fits.
     pub binpack: Binpack,
+    /// Pods that start together or not at all.
+    pub gang: Gang,
     /// Which resources are GPUs.
     pub gpu: GpuResources,
     /// Keep batch and best-effort pods off hot and protected nodes.
@@ -65,6 +69,7 @@ impl Policy {
     fn validate(&self, faults: &mut Faults) {
         self.weights.validate(faults);
         self.binpack.validate(faults);
+        self.gang.validate(faults);
         self.gpu.validate(faults);
         self.qos.validate(faults);
         self.cluster.validate(faults);

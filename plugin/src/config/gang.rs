@@ -1,0 +1,192 @@
+//! `gang`: pods that start together or not at all.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::Faults;
+use crate::policy::gang::membership::{LONGEST_WAIT_SECONDS, MatchPolicy};
+use crate::policy::gang::planner::Topology;
+use crate::policy::gang::recognise;
+
+/// Pods that start together or not at all.
+///
+/// Pods say so by their labels and annotations: `stowage.dev/gang` and `stowage.dev/gang-min`, or the keys of
+/// scheduler-plugins, Koordinator, Volcano, Kueue, YuniKorn, KAI, LeaderWorkerSet and JobSet.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Gang {
+    /// Whether pods are held back until their gang is complete. Default true.
+    pub enabled: bool,
+    /// Minimum members of gangs whose pods do not tell, by `namespace/name`; `*` stands for any run of characters.
+    pub sizes: BTreeMap<String, u32>,
+    /// Take sizes from the environment of training containers (`TF_CONFIG`, `PET_NNODES`, `WORLD_SIZE`, `VC_*_NUM`) where
+    /// nothing else tells, and take pods of Kubeflow training jobs for a gang then. Default false.
+    pub infer_size_from_env: bool,
+    /// What to do with members of a gang whose size nobody tells. Default `Reject`.
+    pub unknown_size: UnknownSize,
+    /// Node label whose value is the topology domain that members should share, such as `topology.kubernetes.io/zone`.
+    /// Default: none.
+    pub topology_key: Option<String>,
+    /// How much the topology domain matters. Default `Preferred`.
+    pub topology: TopologyPolicy,
+    /// For how many seconds the places of a starting gang are kept for members that do not come, 1 to 900. A pod may ask
+    /// for another time (`gang.scheduling.koordinator.sh/waiting-time`). Default 60.
+    pub slot_seconds: u32,
+    /// Which members count towards the minimum, for pods that do not tell. Default `OnceSatisfied`.
+    pub default_match_policy: CountedMembers,
+    /// Gangs, by the same patterns as in `sizes`, whose leader starts first, since the others are created only then.
+    pub leader_first: Vec<String>,
+    /// Roles that are part of no gang, such as the submitter of a job.
+    pub excluded_roles: Vec<String>,
+}
+
+/// What to do with members of a gang whose size nobody tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum UnknownSize {
+    /// They wait until the size is known: from another member, or from the publisher, which reads PodGroup objects.
+    #[default]
+    Reject,
+    /// They are scheduled like pods by themselves.
+    Ignore,
+}
+
+/// How much topology domains matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum TopologyPolicy {
+    /// Of placements on equally few nodes, the one within a domain is taken.
+    #[default]
+    Preferred,
+    /// All members run in one domain.
+    Required,
+}
+
+/// Which members count towards the minimum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum CountedMembers {
+    /// Pending ones only.
+    OnlyWaiting,
+    /// Pending and running ones.
+    WaitingAndRunning,
+    /// Pending and running ones; once the gang has started, late and replaced members need not wait for others.
+    #[default]
+    OnceSatisfied,
+}
+
+impl Default for Gang {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            sizes: BTreeMap::new(),
+            infer_size_from_env: false,
+            unknown_size: UnknownSize::default(),
+            topology_key: None,
+            topology: TopologyPolicy::default(),
+            slot_seconds: 60,
+            default_match_policy: CountedMembers::default(),
+            leader_first: Vec::new(),
+            excluded_roles: Vec::new(),
+        }
+    }
+}
+
+impl Gang {
+    /// How pods are recognised. Of two patterns in `sizes` that match, the longer counts.
+    #[must_use]
+    pub fn recognition(&self) -> recognise::Options {
+        let list = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect();
+        let mut sizes: Vec<(Box<str>, u32)> =
+            self.sizes.iter().map(|(pattern, min)| (pattern.as_str().into(), *min)).collect();
+        sizes.sort_by_key(|(pattern, _)| core::cmp::Reverse(pattern.len()));
+        recognise::Options {
+            sizes,
+            leader_first: list(&self.leader_first),
+            excluded_roles: list(&self.excluded_roles),
+            infer_size_from_env: self.infer_size_from_env,
+        }
+    }
+
+    /// How domains count in planning.
+    #[must_use]
+    pub fn planned_topology(&self) -> Topology {
+        match (&self.topology_key, self.topology) {
+            (None, _) => Topology::Ignored,
+            (Some(_), TopologyPolicy::Preferred) => Topology::Preferred,
+            (Some(_), TopologyPolicy::Required) => Topology::Required,
+        }
+    }
+
+    /// Which members count if the pod does not tell.
+    #[must_use]
+    pub fn match_policy(&self) -> MatchPolicy {
+        match self.default_match_policy {
+            CountedMembers::OnlyWaiting => MatchPolicy::OnlyWaiting,
+            CountedMembers::WaitingAndRunning => MatchPolicy::WaitingAndRunning,
+            CountedMembers::OnceSatisfied => MatchPolicy::OnceSatisfied,
+        }
+    }
+
+    pub(super) fn validate(&self, faults: &mut Faults) {
+        let mut patterns = |path: &str, names: &mut dyn Iterator<Item = &String>| {
+            for name in names.filter(|name| !name.contains('/') && !name.contains('*')) {
+                faults.push(path, format!("{name:?} is no gang, allowed are namespace/name and patterns with *"));
+            }
+        };
+        patterns("gang.sizes", &mut self.sizes.keys());
+        patterns("gang.leaderFirst", &mut self.leader_first.iter());
+        for (pattern, min) in self.sizes.iter().filter(|(_, min)| !(1..=100_000).contains(*min)) {
+            faults.push(&format!("gang.sizes[{pattern}]"), format!("{min} is out of range, allowed are 1 to 100000"));
+        }
+        if !(1..=LONGEST_WAIT_SECONDS).contains(&self.slot_seconds) {
+            let message = format!(
+                "{} is out of range, allowed are 1 to {LONGEST_WAIT_SECONDS} (kube-scheduler ends longer waits)",
+                self.slot_seconds
+            );
+            faults.push("gang.slotSeconds", message);
+        }
+        match self.topology_key.as_deref() {
+            Some("") => faults.push("gang.topologyKey", "is empty, allowed is the key of a node label".into()),
+            None if self.topology == TopologyPolicy::Required => {
+                faults.push("gang.topology", "Required needs gang.topologyKey".into());
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Policy;
+
+    fn faults(text: &str) -> String {
+        Policy::parse(text).expect_err("the document has a fault").to_string()
+    }
+
+    #[test]
+    fn faults_name_the_field() {
+        for (document, fault) in [
+            (r#"{"gang":{"sizes":{"bert":5}}}"#, "gang.sizes: \"bert\" is no gang"),
+            (r#"{"gang":{"sizes":{"ml/bert":0}}}"#, "gang.sizes[ml/bert]: 0 is out of range"),
+            (r#"{"gang":{"leaderFirst":["mpi"]}}"#, "gang.leaderFirst: \"mpi\" is no gang"),
+            (r#"{"gang":{"slotSeconds":2000}}"#, "gang.slotSeconds: 2000 is out of range, allowed are 1 to 900"),
+            (r#"{"gang":{"topology":"Required"}}"#, "gang.topology: Required needs gang.topologyKey"),
+            (r#"{"gang":{"topologyKey":""}}"#, "gang.topologyKey: is empty"),
+            (r#"{"gang":{"unknownSize":"Wait"}}"#, "gang.unknownSize: unknown variant `Wait`"),
+            (r#"{"gang":{"minMember":3}}"#, "unknown field `minMember`"),
+        ] {
+            let faults = faults(document);
+            assert!(faults.contains(fault), "{document}: {faults}");
+        }
+    }
+
+    #[test]
+    fn the_longer_pattern_counts() {
+        let policy = Policy::parse(r#"{"gang":{"sizes":{"*":2,"ml/*":3,"ml/bert":4}}}"#).expect("valid");
+        let sizes = policy.gang.recognition().sizes;
+        assert_eq!(sizes.iter().map(|(_, min)| *min).collect::<Vec<_>>(), [4, 3, 2]);
+    }
+}

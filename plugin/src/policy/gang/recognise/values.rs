@@ -1,0 +1,157 @@
+//! The values of gang keys, as their systems write them.
+
+use serde::Deserialize;
+
+use super::keys::Key;
+use crate::policy::gang::membership::{Fault, LONGEST_WAIT_SECONDS, MatchPolicy, Mode, Startup};
+
+/// Largest gang that is believed.
+const MOST_MEMBERS: u32 = 100_000;
+
+/// A number of members.
+pub(super) fn count(key: Key, value: &str) -> Result<u32, Fault> {
+    value
+        .parse()
+        .ok()
+        .filter(|count| (1..=MOST_MEMBERS).contains(count))
+        .ok_or_else(|| Fault::new(key.text(), value, "a whole number from 1 to 100000"))
+}
+
+pub(super) fn mode(value: &str) -> Result<Mode, Fault> {
+    match value {
+        "Strict" => Ok(Mode::Strict),
+        "NonStrict" => Ok(Mode::NonStrict),
+        _ => Err(Fault::new(Key::KoordinatorMode.text(), value, "Strict or NonStrict")),
+    }
+}
+
+pub(super) fn startup(value: &str) -> Result<Startup, Fault> {
+    match value {
+        "Together" => Ok(Startup::Together),
+        "LeaderFirst" => Ok(Startup::LeaderFirst),
+        _ => Err(Fault::new(Key::GangStartup.text(), value, "Together or LeaderFirst")),
+    }
+}
+
+pub(super) fn match_policy(key: Key, value: &str) -> Result<MatchPolicy, Fault> {
+    match value {
+        "only-waiting" => Ok(MatchPolicy::OnlyWaiting),
+        "waiting-and-running" => Ok(MatchPolicy::WaitingAndRunning),
+        "once-satisfied" => Ok(MatchPolicy::OnceSatisfied),
+        _ => Err(Fault::new(key.text(), value, "only-waiting, waiting-and-running or once-satisfied")),
+    }
+}
+
+/// How long to wait, and what was asked for if that is more than the scheduler allows.
+pub(super) fn wait(value: &str) -> Result<(u32, Option<u32>), Fault> {
+    let fault = || Fault::new(Key::KoordinatorWait.text(), value, "a positive duration such as 600s, 10m or 1h30m");
+    let asked = duration_ms(value).filter(|ms| *ms > 0).ok_or_else(fault)?.div_ceil(1000);
+    let asked = u32::try_from(asked).unwrap_or(u32::MAX);
+    Ok((asked.min(LONGEST_WAIT_SECONDS), (asked > LONGEST_WAIT_SECONDS).then_some(asked)))
+}
+
+/// A Go duration in milliseconds, rounded down; `None` for anything else and for negative ones.
+fn duration_ms(text: &str) -> Option<u64> {
+    let mut rest = text;
+    let mut total = 0_u64;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, tail) = rest.split_at_checked(digits)?;
+        let unit = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at_checked(unit)?;
+        let nanoseconds = match unit {
+            "ns" => 1_u64,
+            "us" | "µs" | "μs" => 1_000,
+            "ms" => 1_000_000,
+            "s" => 1_000_000_000,
+            "m" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
+            _ => return None,
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.is_empty() && fraction.is_empty() {
+            return None;
+        }
+        let mut place = nanoseconds;
+        let mut amount = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok()?.checked_mul(nanoseconds)? };
+        for digit in fraction.chars() {
+            place = place.checked_div(10)?;
+            amount = amount.checked_add(place.checked_mul(digit.to_digit(10)?.into())?)?;
+        }
+        total = total.checked_add(amount)?;
+        rest = tail;
+    }
+    (!text.is_empty()).then_some(total.div_euclid(1_000_000))
+}
+
+/// Koordinator's gang groups: a JSON array of `namespace/name`. Sorted, without `gang` itself.
+pub(super) fn gang_groups(value: &str, gang: &str) -> Result<Vec<Box<str>>, Fault> {
+    let fault = || Fault::new(Key::KoordinatorGroups.text(), value, "a JSON list of at most 32 \"namespace/name\"");
+    let mut groups: Vec<Box<str>> = serde_json::from_str(value).map_err(|_| fault())?;
+    let well_formed = |id: &str| id.split_once('/').is_some_and(|(ns, name)| !ns.is_empty() && !name.is_empty());
+    if groups.len() > 32 || !groups.iter().all(|id| well_formed(id)) {
+        return Err(fault());
+    }
+    groups.retain(|id| &**id != gang);
+    groups.sort_unstable();
+    groups.dedup();
+    Ok(groups)
+}
+
+#[derive(Deserialize)]
+struct TaskGroup {
+    #[serde(rename = "minMember")]
+    min_member: u32,
+}
+
+/// YuniKorn's task groups: the whole application's minimum.
+pub(super) fn task_groups_min(value: &str) -> Result<u32, Fault> {
+    let groups: Option<Vec<TaskGroup>> = serde_json::from_str(value).ok();
+    groups
+        .map(|groups| groups.iter().fold(0, |sum: u32, group| sum.saturating_add(group.min_member)))
+        .filter(|min| (1..=MOST_MEMBERS).contains(min))
+        .ok_or_else(|| {
+            Fault::new(
+                Key::YunikornTaskGroups.text(),
+                value,
+                "a JSON list of objects with minMember, 1 to 100000 in all",
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_gos() {
+        let durations = [
+            ("600s", Some(600_000)),
+            ("1h30m", Some(5_400_000)),
+            ("1.5h", Some(5_400_000)),
+            (".5s", Some(500)),
+            ("1m1ms", Some(60_001)),
+            ("900us", Some(0)),
+            ("0s", Some(0)),
+            ("", None),
+            ("600", None),
+            ("-1s", None),
+            ("s", None),
+            (".s", None),
+            ("1d", None),
+            ("1.2.3s", None),
+            ("99999999999999999999h", None),
+        ];
+        for (text, ms) in durations {
+            assert_eq!(duration_ms(text), ms, "{text}");
+        }
+    }
+
+    #[test]
+    fn waits_are_cut_to_what_the_scheduler_allows() {
+        assert_eq!(wait("600s"), Ok((600, None)));
+        assert_eq!(wait("1ms"), Ok((1, None)));
+        assert_eq!(wait("2000s"), Ok((900, Some(2000))));
+        assert!(wait("0s").is_err());
+    }
+}
