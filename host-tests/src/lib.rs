@@ -6,3 +6,4 @@ pub mod object;
 pub mod openb;
 
 pub use builtin::builtin_module;
+mod protobuf;
