@@ -1,10 +1,14 @@
 //! The views of pods and nodes, against objects that a real API server wrote, each with its JSON twin.
 
+mod encode;
+
 use std::collections::BTreeMap;
 
+use encode::{entry, field, quantity};
 use serde_json::Value;
 use stowage::object::{
-    NativeQos, Node, Pod, PodInfo, RequestOptions, ResourceId, ResourceList, ResourceNames, Resources,
+    Error, NativeQos, Node, Pod, PodInfo, RequestOptions, ResourceId, ResourceList, ResourceNames, Resources,
+    WorkloadRef,
 };
 
 const PODS: [&str; 4] = ["pod-plain", "pod-batch", "pod-besteffort", "pod-guaranteed"];
@@ -193,4 +197,162 @@ fn facts_of_pods() {
     assert!(requests == expected(&[("cpu", 4000), ("memory", 8 * GIB)]) && scoring == requests && limits == requests);
     assert_eq!(guaranteed.qos, NativeQos::Guaranteed);
     assert!(guaranteed.is_daemon_set());
+}
+
+const METADATA: u32 = 1;
+const SPEC: u32 = 2;
+const STATUS: u32 = 3;
+
+#[test]
+fn the_last_of_two_map_entries_counts() {
+    let meta = [entry(11, "a", "1"), entry(11, "b", "2"), entry(11, "a", "3"), entry(12, "a", "4"), field(11, "")];
+    let spec = [entry(7, "zone", "z1"), entry(7, "zone", "z2")];
+    let bytes = [field(METADATA, meta), field(SPEC, spec)].concat();
+    let pod = Pod::parse(&bytes).unwrap();
+    assert_eq!((pod.meta.label("a"), pod.meta.label("b"), pod.meta.annotation("a")), (Some("3"), Some("2"), Some("4")));
+    // An entry without key and value stands for the empty key with the empty value.
+    assert_eq!((pod.meta.label(""), pod.meta.label("c")), (Some(""), None));
+    assert_eq!(pod.allowed_values("zone").unwrap().unwrap(), ["z2"]);
+}
+
+#[test]
+fn metadata_of_a_pod_on_its_way_out() {
+    let owners = [
+        field(13, [field(1, "Job"), field(3, "j"), field(6, 0)]),
+        field(13, [field(1, "DaemonSet"), field(3, "d"), field(6, 1)]),
+    ];
+    let meta = [field(8, [field(1, -5)]), field(9, [field(1, 7)]), owners.concat()];
+    let status = [field(1, "Failed")];
+    let bytes = [field(METADATA, meta), field(SPEC, [field(25, -10)]), field(STATUS, status)].concat();
+    let pod = Pod::parse(&bytes).unwrap();
+    assert_eq!((pod.meta.created, pod.meta.terminating, pod.priority), (Some(-5), true, Some(-10)));
+    assert_eq!(pod.meta.controller().unwrap().name, "d");
+    assert!(pod.is_terminal());
+    let info = PodInfo::read(&bytes, &mut ResourceNames::default(), &RequestOptions::default()).unwrap();
+    assert!(info.is_daemon_set() && info.terminal && info.terminating);
+    assert_eq!((info.priority, info.created), (-10, -5));
+    // The API server writes no time as an empty message.
+    assert_eq!(Pod::parse(&field(METADATA, [field(8, "")])).unwrap().meta.created, None);
+}
+
+#[test]
+fn native_groups_of_pods() {
+    let bytes = field(SPEC, [field(43, [field(1, "team")]), field(42, [field(1, "w"), field(2, "g"), field(3, "0")])]);
+    let pod = Pod::parse(&bytes).unwrap();
+    assert_eq!(pod.scheduling_group(), Ok(Some("team")));
+    assert_eq!(pod.workload_ref(), Ok(Some(WorkloadRef { name: "w", pod_group: "g", pod_group_replica_key: "0" })));
+}
+
+#[test]
+fn environment_variables_with_values() {
+    let env = [
+        field(7, [field(1, "WORLD_SIZE"), field(2, "4")]),
+        field(7, [field(1, "EMPTY")]),
+        field(7, [field(1, "SECRET"), field(2, ""), field(3, "")]),
+        field(7, [field(1, "WORLD_SIZE"), field(2, "8")]),
+    ];
+    let bytes = field(SPEC, [field(2, env)]);
+    let container = Pod::parse(&bytes).unwrap().containers().next().unwrap().unwrap();
+    assert_eq!(container.env_value("WORLD_SIZE"), Some("8"));
+    assert_eq!(container.env_value("EMPTY"), Some(""));
+    assert_eq!(container.env_value("SECRET"), None);
+    assert_eq!(container.env().count(), 3);
+}
+
+/// A pod whose required node affinity has `terms`, each a list of expressions `(key, operator, values)`.
+fn pod_with_affinity(selector: &[(&str, &str)], terms: &[&[(&str, &str, &[&str])]]) -> Vec<u8> {
+    let expression = |(key, operator, values): &(&str, &str, &[&str])| {
+        let values = values.iter().map(|value| field(3, *value)).collect::<Vec<_>>().concat();
+        field(1, [field(1, *key), field(2, *operator), values])
+    };
+    let term = |expressions: &&[_]| field(1, expressions.iter().map(expression).collect::<Vec<_>>());
+    let mut spec: Vec<_> = selector.iter().map(|(key, value)| entry(7, key, value)).collect();
+    if !terms.is_empty() {
+        spec.push(field(18, [field(1, [field(1, terms.iter().map(term).collect::<Vec<_>>())])]));
+    }
+    field(SPEC, spec)
+}
+
+#[test]
+fn allowed_label_values() {
+    let allowed = |selector: &[(&str, &str)], terms: &[&[(&str, &str, &[&str])]]| -> Option<Vec<String>> {
+        let bytes = pod_with_affinity(selector, terms);
+        let values = Pod::parse(&bytes).unwrap().allowed_values("zone").unwrap();
+        values.map(|values| values.into_iter().map(str::to_owned).collect())
+    };
+    let some = |values: &[&str]| Some(values.iter().map(|value| (*value).to_owned()).collect());
+    assert_eq!(allowed(&[], &[]), None);
+    assert_eq!(allowed(&[("disk", "ssd")], &[]), None);
+    assert_eq!(allowed(&[("zone", "a")], &[]), some(&["a"]));
+    assert_eq!(allowed(&[], &[&[("zone", "In", &["b", "a", "b"])]]), some(&["a", "b"]));
+    // Expressions of a term must all hold, one of the terms is enough.
+    assert_eq!(allowed(&[], &[&[("zone", "In", &["a", "b"]), ("zone", "In", &["c", "b"])]]), some(&["b"]));
+    assert_eq!(allowed(&[], &[&[("zone", "In", &["b"])], &[("zone", "In", &["a"])]]), some(&["a", "b"]));
+    assert_eq!(allowed(&[], &[&[("zone", "In", &["b"])], &[("disk", "In", &["ssd"])]]), None);
+    // A term without expressions matches no node, so it widens nothing.
+    assert_eq!(allowed(&[], &[&[("zone", "In", &["b"])], &[]]), some(&["b"]));
+    assert_eq!(allowed(&[], &[&[("zone", "NotIn", &["b"]), ("zone", "Exists", &[])]]), None);
+    // The selector and affinity must both hold.
+    assert_eq!(allowed(&[("zone", "a")], &[&[("zone", "In", &["a", "b"])]]), some(&["a"]));
+    assert_eq!(allowed(&[("zone", "c")], &[&[("zone", "In", &["a", "b"])]]), some(&[]));
+    assert_eq!(allowed(&[("zone", "c")], &[&[("disk", "In", &["ssd"])]]), some(&["c"]));
+}
+
+#[test]
+fn a_pod_without_containers_asks_for_nothing() {
+    for bytes in [vec![], field(SPEC, ""), [field(METADATA, ""), field(SPEC, ""), field(STATUS, "")].concat()] {
+        let info = PodInfo::read(&bytes, &mut ResourceNames::default(), &RequestOptions::default()).unwrap();
+        assert!(info.requests.is_empty() && info.scoring.is_empty() && info.limits.is_empty());
+        assert_eq!(info.qos, NativeQos::BestEffort);
+    }
+}
+
+fn read(spec: Vec<Vec<u8>>, status: Vec<Vec<u8>>, pod_level: bool) -> Result<PodInfo, Error> {
+    let bytes = [field(SPEC, spec), field(STATUS, status)].concat();
+    PodInfo::read(&bytes, &mut ResourceNames::default(), &RequestOptions { pod_level })
+}
+
+#[test]
+fn a_bad_quantity_is_named_with_its_field() {
+    let container =
+        |number, list| field(number, [field(1, "main"), field(8, [quantity(list, "nvidia.com/gpu", "two")])]);
+    let status = |resources| field(8, [field(1, "main"), resources]);
+    let good = field(2, [field(1, "main")]);
+    let cases = [
+        (read(vec![container(2, 2)], vec![], false), "spec.containers[main].resources.requests[nvidia.com/gpu]"),
+        (read(vec![container(20, 1)], vec![], false), "spec.initContainers[main].resources.limits[nvidia.com/gpu]"),
+        (read(vec![quantity(32, "cpu", "two")], vec![], false), "spec.overhead[cpu]"),
+        (read(vec![field(40, [quantity(2, "cpu", "two")])], vec![], true), "spec.resources.requests[cpu]"),
+        (
+            read(vec![good.clone()], vec![status(field(11, [quantity(2, "cpu", "two")]))], false),
+            "status.containerStatuses[main].resources.requests[cpu]",
+        ),
+        (
+            read(vec![good], vec![status([quantity(10, "cpu", "two"), field(11, "")].concat())], false),
+            "status.containerStatuses[main].allocatedResources[cpu]",
+        ),
+    ];
+    for (result, field) in cases {
+        let message = result.unwrap_err().to_string();
+        assert_eq!(message, format!("{field} is \"two\", which is not a quantity such as 2, 500m, 1.5Gi or 1e3"));
+    }
+    let bytes = field(STATUS, [quantity(2, "memory", "")]);
+    let error = Node::parse(&bytes).unwrap().allocatable(&mut ResourceNames::default()).unwrap_err();
+    assert!(error.to_string().starts_with("status.allocatable[memory] is \"\""));
+    // What the cluster does not use is not read.
+    assert!(read(vec![field(40, [quantity(2, "cpu", "two")])], vec![], false).is_ok());
+}
+
+#[test]
+fn resource_names_have_a_limit() {
+    let requests = (0..2000).map(|at| quantity(2, &format!("example.com/{at}"), "1")).collect::<Vec<_>>();
+    let error = read(vec![field(2, [field(1, "c"), field(8, requests)])], vec![], false).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "spec.containers[c].resources.requests[example.com/1020] is a new resource name, but 1024 are in use already"
+    );
+    // Names that the scheduler ignores take no room, and neither do names that are too long to be any.
+    let long = format!("example.com/{}", "x".repeat(400));
+    let ignored = ["storage", "requests.example.com/gpu", &long].map(|name| quantity(2, name, "1")).concat();
+    assert!(read(vec![field(2, [field(8, [ignored])])], vec![], false).unwrap().requests.is_empty());
 }

@@ -3,6 +3,7 @@
 mod affinity;
 mod container;
 mod error;
+mod gpu;
 mod meta;
 mod node;
 mod pod;
@@ -15,6 +16,7 @@ pub mod wire;
 
 pub use container::{Container, ContainerStatus, ResourceList, ResourceRequirements};
 pub use error::Error;
+pub use gpu::{GPU_NAMES, GpuNames, GpuRequest, GpuUnit};
 pub use meta::{Metadata, Owner};
 pub use node::Node;
 pub use pod::{Pod, WorkloadRef};

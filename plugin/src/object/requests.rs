@@ -202,7 +202,6 @@ impl Aggregate {
             Role::Sidecar => {
                 self.running.add_all(amounts);
                 self.sidecars.add_all(amounts);
-                self.starting.max_all(&self.sidecars);
             }
             Role::Init => {
                 let mut during = amounts.clone();

@@ -32,7 +32,8 @@ impl ResourceId {
 
 /// The resource names seen so far, each with its [`ResourceId`].
 ///
-/// Bounded by [`ResourceNames::LIMIT`], since names come from objects that anyone in the cluster can write.
+/// Bounded by [`ResourceNames::LIMIT`] and [`ResourceNames::LONGEST`], since names come from objects that anyone in the
+/// cluster can write.
 #[derive(Clone, Debug)]
 pub struct ResourceNames {
     names: Vec<Box<str>>,
@@ -48,12 +49,15 @@ impl ResourceNames {
     /// Most names that are told apart; real clusters have a few dozen.
     pub const LIMIT: usize = 1024;
 
-    /// The number of `name`, a new one if it is new; `None` when the table is full.
+    /// The longest name that Kubernetes allows: a domain, a slash and a name.
+    pub const LONGEST: usize = 253 + 1 + 63;
+
+    /// The number of `name`, a new one if it is new; `None` when the table is full or the name too long.
     pub fn intern(&mut self, name: &str) -> Option<ResourceId> {
         if let Some(known) = self.get(name) {
             return Some(known);
         }
-        if self.names.len() >= Self::LIMIT {
+        if self.names.len() >= Self::LIMIT || name.len() > Self::LONGEST {
             return None;
         }
         let id = u16::try_from(self.names.len()).ok()?;
@@ -64,14 +68,13 @@ impl ResourceNames {
     /// Whether the scheduler counts the resource `name` of pods and nodes at all.
     ///
     /// Those are the native ones, huge pages, attachable volumes and every name with a domain: extended resources
-    /// (`nvidia.com/gpu`) and prefixed native ones (`kubernetes.io/batch-cpu`).
+    /// (`nvidia.com/gpu`) and prefixed native ones (`kubernetes.io/batch-cpu`). No name that is too long is one of them.
     #[must_use]
     pub fn counts(name: &str) -> bool {
-        matches!(name, "cpu" | "memory" | "ephemeral-storage" | "pods")
-            || name.starts_with("hugepages-")
-            || name.starts_with("attachable-volumes-")
-            || name.contains("kubernetes.io/")
-            || (name.contains('/') && !name.starts_with("requests."))
+        let native = matches!(name, "cpu" | "memory" | "ephemeral-storage" | "pods");
+        let prefixed = || name.starts_with("hugepages-") || name.starts_with("attachable-volumes-");
+        let with_domain = || name.contains('/') && (!name.starts_with("requests.") || name.contains("kubernetes.io/"));
+        name.len() <= Self::LONGEST && (native || prefixed() || with_domain())
     }
 
     /// The number of `name` if it has been seen.
