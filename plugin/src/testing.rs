@@ -25,6 +25,13 @@ impl Message {
         self
     }
 
+    /// A number or flag.
+    pub fn varint_field(mut self, tag: u64, value: u64) -> Self {
+        self.varint(tag << 3);
+        self.varint(value);
+        self
+    }
+
     /// A nested message.
     pub fn message(self, tag: u64, message: Self) -> Self {
         self.bytes(tag, &message.0)

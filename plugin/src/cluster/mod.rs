@@ -6,7 +6,9 @@
 //! for an empty one.
 
 mod node;
+mod node_load;
 pub mod node_state;
+pub mod pod_class;
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +16,8 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-pub use node::{Entry, Known, Node};
+pub use node::{Entry, Footprint, Known, Node};
+pub use node_load::NodeLoad;
 pub use node_state::{NodeState, Unknown};
 
 use crate::host::{Host, Severity};
@@ -53,6 +56,10 @@ pub struct Cluster {
     tracked: Vec<Box<str>>,
     ledger_ms: i64,
     clock_ms: i64,
+    /// The latest time that crane wrote, in the annotator's zone.
+    crane_ms: Option<i64>,
+    /// How many nodes bring thresholds of their own.
+    own_thresholds: usize,
     cycle: u64,
     turn: usize,
 }
@@ -72,6 +79,8 @@ impl Cluster {
             tracked: tracked.into_iter().collect(),
             ledger_ms: i64::from(ledger_seconds).saturating_mul(1000),
             clock_ms: 0,
+            crane_ms: None,
+            own_thresholds: 0,
             cycle: 0,
             turn: 0,
         }
@@ -92,6 +101,18 @@ impl Cluster {
     #[must_use]
     pub fn clock_ms(&self) -> i64 {
         self.clock_ms
+    }
+
+    /// The latest time of a measurement by crane, in milliseconds since 1970 by its annotator's zone.
+    #[must_use]
+    pub fn crane_ms(&self) -> Option<i64> {
+        self.crane_ms
+    }
+
+    /// Whether some node brings usage thresholds of its own.
+    #[must_use]
+    pub fn any_own_thresholds(&self) -> bool {
+        self.own_thresholds > 0
     }
 
     /// The named node, if it is known.
@@ -165,6 +186,7 @@ impl Cluster {
         if let Some(state) = node.state() {
             self.clock_ms = self.clock_ms.max(state.at);
         }
+        self.note_load(host, before.as_ref(), &node);
         for entry in before.map(Node::into_entries).unwrap_or_default() {
             node.place(entry);
         }
@@ -191,7 +213,7 @@ impl Cluster {
     }
 
     /// Notes that the module lets a pod go to a node. A pod is in the ledger once at most.
-    pub fn place(&mut self, pod: &PodInfo, at: NodeIndex) {
+    pub fn place(&mut self, pod: &PodInfo, footprint: Option<Footprint>, at: NodeIndex) {
         let uid = node_state::uid_hash(&pod.uid);
         self.unplace(uid);
         while self.placed.len() >= MAX_PLACED {
@@ -200,7 +222,7 @@ impl Cluster {
         }
         let placed_ms = self.clock_ms;
         let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::as_mut) else { return };
-        node.place(Entry { uid, placed_ms, requests: pod.requests.clone(), scored: pod.placed.clone() });
+        node.place(Entry { uid, placed_ms, requests: pod.requests.clone(), scored: pod.placed.clone(), footprint });
         self.placed.insert(uid, at);
         self.order.push_back(uid);
         if self.order.len() > MAX_PLACED.saturating_mul(2) {
@@ -220,6 +242,17 @@ impl Cluster {
     #[must_use]
     pub fn placed(&self) -> usize {
         self.placed.len()
+    }
+
+    fn note_load(&mut self, host: &mut impl Host, before: Option<&Node>, node: &Node) {
+        self.crane_ms = self.crane_ms.max(node.load.crane.map(|measured| measured.at));
+        let own = |node: &Node| usize::from(node.has_own_thresholds());
+        self.own_thresholds = self.own_thresholds.saturating_sub(before.map_or(0, own)).saturating_add(own(node));
+        if node.load.broken_thresholds && before.is_none_or(|before| !before.load.broken_thresholds) {
+            let name = &node.name;
+            let message = format!("node {name}: {} cannot be read, the policy's hold", node_load::THRESHOLDS);
+            host.log(Severity::Error, &message);
+        }
     }
 
     fn next_index(&mut self) -> Option<NodeIndex> {
@@ -243,6 +276,9 @@ impl Cluster {
     fn forget(&mut self, at: NodeIndex) {
         let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::take) else { return };
         self.by_name.remove(&node.name);
+        if node.has_own_thresholds() {
+            self.own_thresholds = self.own_thresholds.saturating_sub(1);
+        }
         for entry in node.into_entries() {
             self.placed.remove(&entry.uid);
         }

@@ -1,8 +1,11 @@
 //! What is known of one node.
 
 use super::NodeIndex;
+use super::node_load::NodeLoad;
 use super::node_state::{self, NodeState, Unknown};
 use crate::object::{self, ResourceNames, Resources};
+use crate::policy::qos::class::QosClass;
+use crate::policy::qos::load::Load;
 
 /// A pod that the module let go to a node and that node state does not count yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +18,19 @@ pub struct Entry {
     pub requests: Resources,
     /// What scores count for it on a node.
     pub scored: Resources,
+    /// What QoS counts for it; `None` if QoS is off.
+    pub footprint: Option<Footprint>,
+}
+
+/// What a pod counts for in QoS until node state and a measurement contain it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// Its class.
+    pub qos: QosClass,
+    /// What it is expected to use.
+    pub estimate: Load,
+    /// What it requests, batch and mid resources counted as cpu and memory.
+    pub requests: Load,
 }
 
 /// A node's readable state, with interned amounts.
@@ -43,6 +59,8 @@ pub struct Node {
     pub unschedulable: bool,
     /// Values of the tracked keys, in the order of the keys: labels first, else annotations.
     pub tracked: Vec<Option<Box<str>>>,
+    /// What it says about its load, besides node state.
+    pub load: NodeLoad,
     pub(super) digest: u64,
     pub(super) read_in: u64,
     known: Result<Known, Unknown>,
@@ -62,10 +80,12 @@ impl Node {
             None => Err(Unknown::Missing),
             Some(text) => NodeState::parse(text).and_then(|document| Known::new(document, names)),
         };
+        let allocatable = node.allocatable(names)?;
         Ok(Self {
             at,
             name: node.meta.name.into(),
-            allocatable: node.allocatable(names)?,
+            load: NodeLoad::read(&node.meta, &allocatable),
+            allocatable,
             unschedulable: node.unschedulable,
             tracked: tracked
                 .iter()
@@ -94,6 +114,11 @@ impl Node {
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// Whether it brings usage thresholds of its own.
+    pub(super) fn has_own_thresholds(&self) -> bool {
+        !self.load.thresholds.usage.is_none()
     }
 
     /// Why the state is unknown, if that has changed since `before`.

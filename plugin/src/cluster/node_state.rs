@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::pod_class;
 use crate::object::{PodInfo, ResourceId, ResourceNames, Resources};
+use crate::policy::qos::estimate::Estimation;
 
 /// The annotation that holds the document.
 pub const ANNOTATION: &str = "stowage.dev/node-state";
@@ -45,6 +47,10 @@ pub struct NodeState {
     /// Measured usage of the whole node, if a metrics source exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// What those pods are expected to use that no measurement contains yet: the ones placed after `usage` was measured
+    /// or, where nothing is measured here, within the last five minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmeasured: Option<Expected>,
     /// Members of each gang on the node, by `namespace/name`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gangs: BTreeMap<String, u32>,
@@ -74,6 +80,15 @@ pub struct QosClassState {
 pub struct Usage {
     /// When it was measured, milliseconds since 1970.
     pub at: i64,
+    /// Milli-CPU.
+    pub cpu: i64,
+    /// Bytes.
+    pub memory: i64,
+}
+
+/// Expected usage of pods, estimated as by default by the policy's `qos.estimation`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expected {
     /// Milli-CPU.
     pub cpu: i64,
     /// Bytes.
@@ -142,20 +157,26 @@ impl NodeState {
             add(&mut self.nonzero, names.name(id), pod.placed.get(id));
         }
         if let Some(class) = class {
-            let of = |native: ResourceId, batch: &str| match names.get(batch).map(|id| pod.requests.get(id)) {
-                Some(amount) if amount > 0 => amount,
-                _ => pod.requests.get(native),
-            };
+            let load = pod_class::load(&pod.requests, names);
             let state = self.qos.entry(class.to_owned()).or_default();
             state.pods = state.pods.saturating_add(1);
-            state.cpu = state.cpu.saturating_add(of(ResourceId::CPU, "kubernetes.io/batch-cpu"));
-            state.memory = state.memory.saturating_add(of(ResourceId::MEMORY, "kubernetes.io/batch-memory"));
+            state.cpu = state.cpu.saturating_add(load.cpu);
+            state.memory = state.memory.saturating_add(load.memory);
         }
         if let Some(gang) = gang {
             let members = self.gangs.entry(gang.to_owned()).or_default();
             *members = members.saturating_add(1);
         }
         self.uids.push_str(&format!("{:08x}", short_uid(&pod.uid)));
+    }
+
+    /// Adds what a counted pod is expected to use, if no measurement contains it yet.
+    pub fn expect(&mut self, pod: &PodInfo, names: &ResourceNames) {
+        let load = |amounts| pod_class::load(amounts, names);
+        let estimate = Estimation::default().of(load(&pod.requests), load(&pod.limits));
+        let expected = self.unmeasured.get_or_insert_default();
+        expected.cpu = expected.cpu.saturating_add(estimate.cpu);
+        expected.memory = expected.memory.saturating_add(estimate.memory);
     }
 
     /// Puts the counted pods in order, so that equal states are equal documents.
@@ -183,6 +204,9 @@ impl NodeState {
         }
         if self.usage.as_ref().is_some_and(|usage| usage.cpu < 0 || usage.memory < 0) {
             return broken("measured usage is negative");
+        }
+        if self.unmeasured.as_ref().is_some_and(|expected| expected.cpu < 0 || expected.memory < 0) {
+            return broken("expected usage is negative");
         }
         if self.gpu_free.iter().any(|free| *free > 1000) {
             return broken("a GPU has more than 1000 thousandths free");

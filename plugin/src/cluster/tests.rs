@@ -82,7 +82,7 @@ fn a_node_that_is_gone_is_forgotten_with_its_ledger() {
     host.set_node("n", node_with(Some(&state_of(&[], 1))));
     let mut cluster = Cluster::new([], 120);
     let at = cluster.read(&mut host, "n").expect("there is a node");
-    cluster.place(&a_pod("a", 1), at);
+    cluster.place(&a_pod("a", 1), None, at);
     host.nodes.clear();
     assert_eq!(cluster.read(&mut host, "n"), None);
     assert_eq!((cluster.find("n"), cluster.placed()), (None, 0));
@@ -95,7 +95,7 @@ fn a_pod_deleted_before_it_was_counted_is_forgotten_in_time() {
     host.set_node("m", node_with(Some(&state_of(&[], 1_000))));
     let mut cluster = Cluster::new([], 120);
     let at = cluster.read(&mut host, "n").expect("there is a node");
-    cluster.place(&a_pod("a", 7), at);
+    cluster.place(&a_pod("a", 7), None, at);
     for (now, expected) in [(121_000, 7), (121_001, 0)] {
         host.set_node("m", node_with(Some(&state_of(&[], now))));
         cluster.read(&mut host, "m");
@@ -154,7 +154,7 @@ proptest! {
         for (now, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Place(i) if !placed[i] && !running[i] && !ended[i] => {
-                    cluster.place(&pods[i], at);
+                    cluster.place(&pods[i], None, at);
                     placed[i] = true;
                 }
                 Step::Fail(i) if placed[i] => {

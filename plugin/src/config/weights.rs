@@ -17,18 +17,24 @@ pub struct Weights {
     pub binpack: u32,
     /// Keep pods that ask for no GPU off nodes that have some, while others fit. Default 1.
     pub gpu_node_avoidance: u32,
+    /// Batch and best-effort pods to the emptiest node, latency-sensitive ones away from hot nodes (`qos`), by measured
+    /// load. Default 0.
+    pub qos: u32,
 }
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { binpack: 1, gpu_node_avoidance: 1 }
+        Self { binpack: 1, gpu_node_avoidance: 1, qos: 0 }
     }
 }
 
 impl Weights {
     pub(super) fn validate(&self, faults: &mut Faults) {
-        for (path, weight) in [("weights.binpack", self.binpack), ("weights.gpuNodeAvoidance", self.gpu_node_avoidance)]
-        {
+        for (path, weight) in [
+            ("weights.binpack", self.binpack),
+            ("weights.gpuNodeAvoidance", self.gpu_node_avoidance),
+            ("weights.qos", self.qos),
+        ] {
             if weight > 100 {
                 faults.push(path, format!("{weight} is out of range, allowed are 0 to 100"));
             }

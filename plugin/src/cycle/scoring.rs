@@ -1,7 +1,8 @@
 //! PreScore and Score: all nodes are scored in one pass, from memory; then the winners are read again until they are
 //! fresh.
 
-use crate::cluster::{Cluster, Node, NodeIndex};
+use super::qos::Qos;
+use crate::cluster::{Cluster, Known, Node, NodeIndex};
 use crate::config::{Policy, ScoringStrategyType, Weights};
 use crate::host::{Code, Host, Severity};
 use crate::object::{PodInfo, ResourceNames, Resources};
@@ -27,13 +28,15 @@ pub struct Scoring {
 struct Parts {
     binpack: Option<i64>,
     gpu_node_avoidance: Option<i64>,
+    qos: Option<i64>,
 }
 
 impl Parts {
-    fn named(&self, weights: &Weights) -> [(&'static str, Option<i64>, u32); 2] {
+    fn named(&self, weights: &Weights) -> [(&'static str, Option<i64>, u32); 3] {
         [
             ("binpack", self.binpack, weights.binpack),
             ("gpuNodeAvoidance", self.gpu_node_avoidance, weights.gpu_node_avoidance),
+            ("qos", self.qos, weights.qos),
         ]
     }
 
@@ -53,9 +56,12 @@ impl Parts {
 }
 
 /// What of the pod and the candidates decides a score; the same for all nodes of a cycle.
-struct Question {
+struct Question<'a> {
     terms: Vec<Term>,
     avoid_gpu_nodes: bool,
+    /// Knows what this pod means to each node.
+    qos: Option<&'a Qos>,
+    score_qos: bool,
 }
 
 impl Scoring {
@@ -88,12 +94,20 @@ impl Scoring {
     }
 
     /// Scores every node that passed the filters. Skip if there is nothing to say about any of them.
-    pub fn score_all(&mut self, pod: &PodInfo, cluster: &mut Cluster, policy: &Policy, host: &mut impl Host) -> Code {
+    pub fn score_all(
+        &mut self,
+        pod: &PodInfo,
+        qos: Option<&Qos>,
+        cluster: &mut Cluster,
+        policy: &Policy,
+        host: &mut impl Host,
+    ) -> Code {
         self.weighing.learn(&cluster.names);
         self.gpu.learn(&cluster.names);
         let terms = if policy.weights.binpack > 0 { self.weighing.terms(&pod.scoring) } else { Vec::new() };
         let avoidance = policy.weights.gpu_node_avoidance > 0 && !self.gpu.any(&pod.requests);
-        if terms.is_empty() && !avoidance {
+        let score_qos = policy.weights.qos > 0 && qos.is_some_and(Qos::scores);
+        if terms.is_empty() && !avoidance && !score_qos {
             return Code::Skip;
         }
 
@@ -103,10 +117,10 @@ impl Scoring {
         let gpu_nodes = candidates.iter().filter(|at| self.has_gpu(cluster, **at)).count();
         // If the candidates are all alike, avoidance says nothing and would only blur the rest.
         let avoid_gpu_nodes = avoidance && (1..candidates.len()).contains(&gpu_nodes);
-        if terms.is_empty() && !avoid_gpu_nodes {
+        if terms.is_empty() && !avoid_gpu_nodes && !score_qos {
             return Code::Skip;
         }
-        let question = Question { terms, avoid_gpu_nodes };
+        let question = Question { terms, avoid_gpu_nodes, qos, score_qos };
 
         self.cycle = cluster.cycle();
         self.table.resize(cluster.capacity(), (0, 0));
@@ -137,7 +151,7 @@ impl Scoring {
     /// Reads the best nodes again until the best of all is fresh: what was remembered of it may be out of date.
     fn verify(
         &mut self,
-        question: &Question,
+        question: &Question<'_>,
         mut scored: Vec<(u8, NodeIndex)>,
         cluster: &mut Cluster,
         policy: &Policy,
@@ -163,22 +177,33 @@ impl Scoring {
     }
 
     /// Scores a node and notes it in the table; `None` if there is nothing to say about the node.
-    fn score_node(&mut self, question: &Question, at: NodeIndex, cluster: &Cluster, policy: &Policy) -> Option<u8> {
-        let parts = self.parts(question, cluster.node(at)?)?;
+    fn score_node(&mut self, question: &Question<'_>, at: NodeIndex, cluster: &Cluster, policy: &Policy) -> Option<u8> {
+        let node = cluster.node(at)?;
+        // Filter accepted the node from memory; if it has been read since, that may have been a mistake.
+        if question.qos.is_some_and(|qos| qos.refuses(node, cluster)) {
+            return None;
+        }
+        let parts = self.parts(question, node, cluster)?;
         let score = parts.mix(&policy.weights);
         *self.table.get_mut(at.index())? = (self.cycle, score);
         Some(score)
     }
 
-    /// The parts of a node's score; `None` if what it has allocated is unknown.
-    fn parts(&self, question: &Question, node: &Node) -> Option<Parts> {
-        let known = node.known()?;
+    /// The parts of a node's score; `None` if nothing is known of it that they hang on.
+    fn parts(&self, question: &Question<'_>, node: &Node, cluster: &Cluster) -> Option<Parts> {
+        let known = node.known();
+        let qos = question.qos.filter(|_| question.score_qos).and_then(|qos| qos.score(node, cluster));
+        if known.is_none() && qos.is_none() {
+            return None;
+        }
+        let binpack =
+            |known: &Known| binpack::score(&self.formula, &question.terms, &node.allocatable, &known.scoring_requested);
         Some(Parts {
-            binpack: (!question.terms.is_empty())
-                .then(|| binpack::score(&self.formula, &question.terms, &node.allocatable, &known.scoring_requested)),
+            binpack: (!question.terms.is_empty()).then(|| known.map_or(0, binpack)),
             gpu_node_avoidance: question
                 .avoid_gpu_nodes
                 .then(|| if self.gpu.any(&node.allocatable) { 0 } else { binpack::MAX_SCORE }),
+            qos,
         })
     }
 
@@ -188,12 +213,19 @@ impl Scoring {
 
     /// One log line per scored node: `explain {"pod":…,"node":…,"parts":{…},"final":…}`. Names of objects hold nothing
     /// that JSON would escape.
-    fn explain(&self, pod: &PodInfo, question: &Question, cluster: &Cluster, policy: &Policy, host: &mut impl Host) {
+    fn explain(
+        &self,
+        pod: &PodInfo,
+        question: &Question<'_>,
+        cluster: &Cluster,
+        policy: &Policy,
+        host: &mut impl Host,
+    ) {
         for (at, node) in cluster.iter() {
             if self.table.get(at.index()).is_none_or(|(cycle, _)| *cycle != self.cycle) {
                 continue;
             }
-            let parts = self.parts(question, node).unwrap_or_default();
+            let parts = self.parts(question, node, cluster).unwrap_or_default();
             let parts: Vec<String> = parts
                 .named(&policy.weights)
                 .into_iter()

@@ -7,6 +7,8 @@
 
 use core::fmt;
 
+use crate::object::NativeQos;
+
 /// QoS class as Koordinator names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QosClass {
@@ -53,11 +55,11 @@ impl QosClass {
 
     /// What Koordinator assumes for a pod that says nothing.
     #[must_use]
-    pub fn from_native(native: NativeClass) -> Self {
+    pub fn from_native(native: NativeQos) -> Self {
         match native {
-            NativeClass::Guaranteed => Self::Lsr,
-            NativeClass::Burstable => Self::Ls,
-            NativeClass::BestEffort => Self::Be,
+            NativeQos::Guaranteed => Self::Lsr,
+            NativeQos::Burstable => Self::Ls,
+            NativeQos::BestEffort => Self::Be,
         }
     }
 
@@ -78,17 +80,6 @@ impl QosClass {
     pub fn is_protected(self) -> bool {
         matches!(self, Self::Lse | Self::Lsr)
     }
-}
-
-/// Kubernetes' own QoS class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NativeClass {
-    /// Every container has limits, and they equal the requests.
-    Guaranteed,
-    /// Some container asks for cpu or memory.
-    Burstable,
-    /// No container asks for cpu or memory.
-    BestEffort,
 }
 
 /// Priority band as Koordinator names it. A pod outside all bands has none.
@@ -153,7 +144,7 @@ pub struct Marks<'a> {
     /// `spec.priority`.
     pub priority: Option<i32>,
     /// From `status.qosClass`, computed when that is empty.
-    pub native: NativeClass,
+    pub native: NativeQos,
     /// Whether it requests `kubernetes.io/batch-cpu` or `kubernetes.io/batch-memory`.
     pub requests_batch: bool,
     /// Requested cpu, milli-CPU.

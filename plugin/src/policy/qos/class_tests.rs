@@ -7,7 +7,7 @@ fn silent() -> Marks<'static> {
         koordinator_band: "",
         volcano_level: "",
         priority: None,
-        native: NativeClass::Burstable,
+        native: NativeQos::Burstable,
         requests_batch: false,
         cpu_request: 1000,
         daemon_set: false,
@@ -16,7 +16,7 @@ fn silent() -> Marks<'static> {
 
 #[test]
 fn the_label_counts_before_the_level_and_the_level_before_the_native_class() {
-    let both = Marks { koordinator_class: "BE", volcano_level: "LC", native: NativeClass::Guaranteed, ..silent() };
+    let both = Marks { koordinator_class: "BE", volcano_level: "LC", native: NativeQos::Guaranteed, ..silent() };
     assert_eq!(PodClass::of(&both).qos, QosClass::Be);
     let level = Marks { koordinator_class: "", ..both };
     assert_eq!(PodClass::of(&level).qos, QosClass::Lse);
@@ -50,9 +50,9 @@ fn every_name_is_read() {
         assert_eq!(QosClass::from_volcano(level), expected, "{level}");
     }
     for (native, expected) in [
-        (NativeClass::Guaranteed, QosClass::Lsr),
-        (NativeClass::Burstable, QosClass::Ls),
-        (NativeClass::BestEffort, QosClass::Be),
+        (NativeQos::Guaranteed, QosClass::Lsr),
+        (NativeQos::Burstable, QosClass::Ls),
+        (NativeQos::BestEffort, QosClass::Be),
     ] {
         assert_eq!(QosClass::from_native(native), expected);
     }
@@ -105,7 +105,7 @@ fn illegal_pairs_have_names() {
     let lsr = Marks { koordinator_class: "LSR", koordinator_band: "koord-prod", ..silent() };
     let cases = [
         (silent(), None),
-        (Marks { native: NativeClass::BestEffort, priority: Some(9500), ..silent() }, None),
+        (Marks { native: NativeQos::BestEffort, priority: Some(9500), ..silent() }, None),
         (be, None),
         (Marks { koordinator_band: "koord-mid", ..be }, None),
         (Marks { koordinator_band: "koord-free", ..be }, None),
@@ -135,7 +135,7 @@ fn illegal_pairs_have_names() {
             Marks { requests_batch: true, ..silent() },
             Some("batch-cpu or batch-memory with QoS class LS (rule batch-resources-need-be)"),
         ),
-        (Marks { requests_batch: true, native: NativeClass::BestEffort, ..silent() }, None),
+        (Marks { requests_batch: true, native: NativeQos::BestEffort, ..silent() }, None),
     ];
     for (marks, expected) in cases {
         assert_eq!(IllegalPair::of(&marks).map(|pair| pair.to_string()).as_deref(), expected, "{marks:?}");

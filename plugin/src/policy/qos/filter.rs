@@ -37,7 +37,7 @@ pub struct Node<'a> {
     /// Thresholds that the node brings itself.
     pub thresholds: NodeThresholds,
     /// Batch and mid resources that it has or has given out.
-    pub reclaimed: &'a [Reclaimed<'a>],
+    pub reclaimed: &'a [Reclaimed],
 }
 
 /// Thresholds from the annotation `scheduling.koordinator.sh/usage-thresholds`, in place of those of the policy.
@@ -54,9 +54,9 @@ pub struct NodeThresholds {
 
 /// One batch or mid resource of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reclaimed<'a> {
+pub struct Reclaimed {
     /// Its name.
-    pub name: &'a str,
+    pub name: &'static str,
     /// What the node offers now.
     pub allocatable: i64,
     /// What it has given out; `None` without node state.
@@ -67,16 +67,16 @@ pub struct Reclaimed<'a> {
 
 /// Why a pod may not join a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rejection<'a> {
+pub struct Rejection {
     /// The row of the policy that says no.
     pub class: Class,
     /// The rule.
-    pub rule: Rule<'a>,
+    pub rule: Rule,
 }
 
 /// A rule that says no, with what it saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule<'a> {
+pub enum Rule {
     /// More would be in use than the threshold allows.
     Threshold {
         /// Of which resource.
@@ -113,11 +113,11 @@ pub enum Rule<'a> {
     /// What best-effort pods request is not known.
     ShareUnknown,
     /// The node has less than it has given out.
-    Overdrawn(Reclaimed<'a>),
+    Overdrawn(Reclaimed),
     /// Too little is left, or only what is to stay free.
     Headroom {
         /// The resource.
-        resource: Reclaimed<'a>,
+        resource: Reclaimed,
         /// What may still be requested.
         free: i64,
         /// Percent that stays free.
@@ -140,7 +140,7 @@ pub enum Because {
 ///
 /// # Errors
 /// The first rule that says no.
-pub fn filter<'a>(rules: &Rules, pod: &Pod, node: &Node<'a>) -> Result<(), Rejection<'a>> {
+pub fn filter(rules: &Rules, pod: &Pod, node: &Node<'_>) -> Result<(), Rejection> {
     let Some((class, row)) = rules.row(pod.class) else { return Ok(()) };
     protected(pod, row, node)
         .and_then(|()| usage(class, row, pod, node))
@@ -156,13 +156,13 @@ pub fn thresholds(class: Class, row: ClassRules, node: &NodeThresholds) -> (Perc
     if own { (node.usage, true) } else { (row.usage_thresholds, false) }
 }
 
-fn protected<'a>(pod: &Pod, row: ClassRules, node: &Node<'a>) -> Result<(), Rule<'a>> {
+fn protected(pod: &Pod, row: ClassRules, node: &Node<'_>) -> Result<(), Rule> {
     // What is not known is never held against a pod that declares nothing; see `Undeclared::Known`.
     let may_host = node.protected.map_or(pod.class.declared, |hosted| hosted > 0);
     if may_host && !row.beside_protected { Err(Rule::Protected(node.protected)) } else { Ok(()) }
 }
 
-fn usage<'a>(class: Class, row: ClassRules, pod: &Pod, node: &Node<'a>) -> Result<(), Rule<'a>> {
+fn usage(class: Class, row: ClassRules, pod: &Pod, node: &Node<'_>) -> Result<(), Rule> {
     let Some(load) = node.usage.load() else {
         let rule = if node.usage == Usage::Unknown { row.unknown_usage } else { row.stale_usage };
         let because = match (rule, node.protected) {
@@ -188,7 +188,7 @@ fn usage<'a>(class: Class, row: ClassRules, pod: &Pod, node: &Node<'a>) -> Resul
     Ok(())
 }
 
-fn share<'a>(rules: &Rules, class: Class, pod: &Pod, node: &Node<'a>) -> Result<(), Rule<'a>> {
+fn share(rules: &Rules, class: Class, pod: &Pod, node: &Node<'_>) -> Result<(), Rule> {
     if class != Class::Be {
         return Ok(());
     }
@@ -211,7 +211,7 @@ fn share<'a>(rules: &Rules, class: Class, pod: &Pod, node: &Node<'a>) -> Result<
     Ok(())
 }
 
-fn reclaimed<'a>(rules: &Rules, class: Class, node: &Node<'a>) -> Result<(), Rule<'a>> {
+fn reclaimed(rules: &Rules, class: Class, node: &Node<'_>) -> Result<(), Rule> {
     let ReclaimedRules { deny_overdrawn, reserve } = rules.reclaimed;
     for resource in node.reclaimed {
         // Without node state the scheduler's own fit, which has just accepted the node, is all there is.
@@ -235,16 +235,7 @@ fn reclaimed<'a>(rules: &Rules, class: Class, node: &Node<'a>) -> Result<(), Rul
     Ok(())
 }
 
-impl Rejection<'_> {
-    /// Whether evicting pods of lower priority could make room at once. Measured usage and protected pods do not go
-    /// away by preemption.
-    #[must_use]
-    pub fn preemption_may_help(&self) -> bool {
-        matches!(self.rule, Rule::Share { .. } | Rule::Overdrawn(_) | Rule::Headroom { .. })
-    }
-}
-
-impl fmt::Display for Rejection<'_> {
+impl fmt::Display for Rejection {
     /// `cpu 71 % + 6 % estimated > 65 % (BE threshold)`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let class = self.class;

@@ -210,7 +210,7 @@ fn best_effort_pods_have_a_share() {
 fn reclaimed_resources_may_shrink_below_what_is_given_out() {
     let batch_cpu =
         |allocated, requested| Reclaimed { name: "kubernetes.io/batch-cpu", allocatable: 4000, allocated, requested };
-    let with = |rules: &Rules, resource: Reclaimed<'_>| {
+    let with = |rules: &Rules, resource: Reclaimed| {
         reason(rules, &pod(QosClass::Be), &Node { reclaimed: &[resource], ..node(0, 0) })
     };
     let plain = rules("{}");
@@ -232,15 +232,6 @@ fn reclaimed_resources_may_shrink_below_what_is_given_out() {
         "needs 1001 kubernetes.io/batch-cpu, headroom 1000 with 10 % kept free"
     );
     assert_eq!(with(&reserve, batch_cpu(Some(4000), 0)), None, "a pod that asks for none takes none");
-}
-
-#[test]
-fn preemption_is_invited_only_where_it_helps() {
-    let rules = rules(r#"{"bestEffortShare":{"cpu":50}}"#);
-    let helps = |node: &Node<'_>| filter(&rules, &pod(QosClass::Be), node).unwrap_err().preemption_may_help();
-    assert!(!helps(&node(90, 0)));
-    assert!(!helps(&Node { usage: Usage::Unknown, protected: Some(1), ..node(0, 0) }));
-    assert!(helps(&Node { best_effort: Some(Load { cpu: 60_000, memory: 0 }), ..node(0, 0) }));
 }
 
 #[test]
