@@ -100,21 +100,19 @@ fn totals(pod: &Pod<'_>, names: &mut ResourceNames, options: &RequestOptions) ->
         },
         resize_infeasible: !statuses.0.is_empty() && pod.is_resize_infeasible()?,
     });
-    for container in pod.containers() {
-        let container = container?;
-        let holder = Holder { part: "spec.containers", container: Some(container.name) };
+    let mut add = |role, part, container: Container<'_>| {
+        let holder = Holder { part, container: Some(container.name) };
         let spec = requirements(container.resources, ResourceNames::counts, names, holder)?;
-        sum.add(Role::Main, spec, statuses.actual(&container, names)?.as_ref());
+        sum.add(role, spec, statuses.actual(container.name, names)?.as_ref());
+        Ok::<_, Error>(())
+    };
+    for container in pod.containers() {
+        add(Role::Main, "spec.containers", container?)?;
     }
     for container in pod.init_containers() {
         let container = container?;
-        let holder = Holder { part: "spec.initContainers", container: Some(container.name) };
-        let spec = requirements(container.resources, ResourceNames::counts, names, holder)?;
-        if container.restartable {
-            sum.add(Role::Sidecar, spec, statuses.actual(&container, names)?.as_ref());
-        } else {
-            sum.add(Role::Init, spec, None);
-        }
+        let role = if container.restartable { Role::Sidecar } else { Role::Init };
+        add(role, "spec.initContainers", container)?;
     }
     Ok(sum.totals())
 }
@@ -145,9 +143,10 @@ impl<'a> Statuses<'a> {
         Ok(Self(statuses))
     }
 
-    fn actual(&self, container: &Container<'_>, names: &mut ResourceNames) -> Result<Option<Actual>, Error> {
-        let behind = self.0.partition_point(|status| status.name <= container.name);
-        let last = behind.checked_sub(1).and_then(|at| self.0.get(at)).filter(|status| status.name == container.name);
+    /// What is reported of `container`; of several with its name, the last counts.
+    fn actual(&self, container: &str, names: &mut ResourceNames) -> Result<Option<Actual>, Error> {
+        let behind = self.0.partition_point(|status| status.name <= container);
+        let last = behind.checked_sub(1).and_then(|at| self.0.get(at)).filter(|status| status.name == container);
         let Some((status, resources)) = last.and_then(|status| Some((status, status.resources?))) else {
             return Ok(None);
         };
