@@ -109,3 +109,15 @@ fn offsets() {
         assert_eq!(offset(text), expected, "{text:?}");
     }
 }
+
+#[test]
+fn the_policies_to_start_from_are_valid() {
+    for (name, text) in [
+        ("training", include_str!("../../../deploy/policies/training.json")),
+        ("inference", include_str!("../../../deploy/policies/inference.json")),
+        ("colocation", include_str!("../../../deploy/policies/colocation.json")),
+    ] {
+        let policy = Policy::parse(text).unwrap_or_else(|faults| panic!("{name}: {faults}"));
+        assert!(policy.qos.enabled, "{name}");
+    }
+}
