@@ -4,6 +4,9 @@ mod builtin;
 pub mod framework;
 pub mod object;
 pub mod openb;
+mod protobuf;
+pub mod publisher;
+pub mod scheduler;
+pub mod simulation;
 
 pub use builtin::builtin_module;
-mod protobuf;

@@ -1,0 +1,48 @@
+//! What one cycle saw on every node, for people who ask why.
+
+use super::Time;
+
+/// A cycle, node by node.
+#[derive(Clone, Debug)]
+pub struct CycleReport {
+    /// `namespace/name` of the pod.
+    pub pod: String,
+    /// When the cycle started.
+    pub time: Time,
+    /// The number of this attempt.
+    pub attempt: u32,
+    /// Every node of the cluster, in the cluster's order.
+    pub nodes: Vec<NodeReport>,
+    /// The node that was taken.
+    pub chosen: Option<String>,
+    /// Why the attempt failed, if it did.
+    pub failure: Option<String>,
+}
+
+/// A node in a [`CycleReport`].
+#[derive(Clone, Debug)]
+pub struct NodeReport {
+    /// The node's name.
+    pub node: String,
+    /// What came of it.
+    pub verdict: Verdict,
+}
+
+/// What a cycle made of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A plugin refused it.
+    Refused {
+        /// Who.
+        plugin: String,
+        /// Why.
+        reason: String,
+    },
+    /// It fits; the score is the module's, `None` if nobody scored.
+    Fits {
+        /// 0 to 100.
+        score: Option<i64>,
+    },
+    /// The cycle ended before it was looked at.
+    NotVisited,
+}

@@ -1,0 +1,108 @@
+//! Nodes, pods and node state that change while the loop runs.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use stowage::cluster::node_state::NodeState;
+
+use super::double::Double;
+use super::*;
+use crate::publisher::{ANNOTATION, NodeStateMode, Usage};
+use crate::simulation::Change;
+
+fn state(simulation: &Simulation, node: &str) -> Option<NodeState> {
+    let cluster = simulation.cluster();
+    let annotations = cluster.node(node)?.node().metadata.annotations.clone()?;
+    Some(NodeState::parse(annotations.get(ANNOTATION)?).unwrap())
+}
+
+#[test]
+fn node_state_counts_bound_pods_at_once() {
+    let double = Rc::new(Double::default());
+    let mut simulation = simulation(vec![node("a", 4)], &double);
+    assert_eq!(state(&simulation, "a").unwrap().pods, 0);
+    simulation.submit(pod("p", 3));
+    simulation.run_until_idle().unwrap();
+    let counted = state(&simulation, "a").unwrap();
+    assert_eq!((counted.pods, counted.requested["cpu"], counted.at), (1, 3000, 1_767_225_600_003));
+    simulation.at(Duration::from_secs(5), Change::FinishPod("default/p".into()));
+    let usage = Usage { at: 7, cpu: 100, memory: 1 << 30 };
+    simulation.at(Duration::from_secs(6), Change::Usage { node: "a".into(), usage: Some(usage.clone()) });
+    simulation.run_until_idle().unwrap();
+    let counted = state(&simulation, "a").unwrap();
+    assert_eq!((counted.pods, counted.usage), (0, Some(usage)));
+}
+
+#[test]
+fn node_state_can_lag_or_be_missing() {
+    let double = Rc::new(Double::default());
+    let mut simulation = simulation(vec![node("a", 4)], &double);
+    simulation.at(Duration::ZERO, Change::NodeState(NodeStateMode::Lag(Duration::from_secs(1))));
+    simulation.at(Duration::from_millis(1), Change::CreatePod(pod("p", 3)));
+    simulation.at(Duration::from_millis(900), Change::CreatePod(pod("q", 9)));
+    simulation.run_until_idle().unwrap();
+    assert_eq!(state(&simulation, "a").unwrap().pods, 1);
+
+    let factory = Box::new(move |handle| Ok(double.plugin(handle)));
+    let options = Options { node_state: NodeStateMode::None, ..Options::default() };
+    let unknown = Simulation::new([node("a", 4)], [], factory, options).unwrap();
+    assert!(state(&unknown, "a").is_none());
+}
+
+#[test]
+fn gpus_are_shared_by_device() {
+    let double = Rc::new(Double::default());
+    let gpu_node = json!({"metadata": {"name": "g"}, "status": {"allocatable": {"cpu": "64", "pods": "110", "stowage.dev/gpu-milli": "2000"}}});
+    let mut simulation = simulation(vec![NodeObject::new(serde_json::from_value(gpu_node).unwrap())], &double);
+    let shared = |name: &str, milli: u32| {
+        let containers =
+            json!({"containers": [{"name": "c", "resources": {"limits": {"stowage.dev/gpu-milli": milli}}}]});
+        pod_with(name, 0, &containers)
+    };
+    simulation.submit(shared("a", 600));
+    simulation.submit(shared("b", 600));
+    simulation.submit(shared("c", 400));
+    simulation.submit(shared("d", 500));
+    simulation.run_until_idle().unwrap();
+    assert_eq!(placed(&simulation).len(), 3);
+    assert!(reason(&simulation, "default/d").contains("1 Insufficient stowage.dev/gpu-milli"));
+    assert_eq!(state(&simulation, "g").unwrap().gpu_free, [0, 400]);
+}
+
+#[test]
+fn a_node_s_pods_go_with_it() {
+    let double = Rc::new(Double::default());
+    let mut simulation = simulation(vec![node("a", 4), node("b", 1)], &double);
+    simulation.submit(pod("p", 4));
+    simulation.at(Duration::from_secs(1), Change::DeleteNode("a".into()));
+    simulation.at(Duration::from_secs(2), Change::CreatePod(pod("p", 1)));
+    simulation.run_until_idle().unwrap();
+    assert_eq!(placed(&simulation), ["default/p b"]);
+    assert_eq!(simulation.cluster().nodes().len(), 1);
+}
+
+#[test]
+fn a_restart_queues_again_what_was_being_bound() {
+    let double = Rc::new(Double::default());
+    let mut simulation = simulation(vec![node("a", 4)], &double);
+    simulation.submit(pod("p", 4));
+    // After the cycle, before the binding.
+    simulation.at(Duration::from_millis(1), Change::RestartScheduler);
+    let rest = simulation.run_until_idle().unwrap();
+    assert_eq!((*double.instances.borrow(), rest.cycles), (2, 2));
+    assert_eq!(placed(&simulation), ["default/p a"]);
+}
+
+#[test]
+fn a_deleted_pod_leaves_nothing_behind() {
+    let double = Rc::new(Double::default());
+    let mut simulation = simulation(vec![node("a", 4)], &double);
+    simulation.submit(pod("p", 4));
+    // While it is being bound: the binding fails, the pod is not queued again.
+    simulation.at(Duration::from_millis(1), Change::DeletePod("default/p".into()));
+    simulation.at(Duration::from_millis(2), Change::CreatePod(pod("q", 4)));
+    let rest = simulation.run_until_idle().unwrap();
+    assert!(rest.settled);
+    assert_eq!(placed(&simulation), ["default/q a"]);
+    assert_eq!(double.count("unreserve"), 1);
+}
