@@ -2,6 +2,7 @@
 
 mod builtin;
 pub mod framework;
+pub mod host;
 pub mod object;
 pub mod openb;
 mod protobuf;

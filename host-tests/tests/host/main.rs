@@ -1,0 +1,5 @@
+//! The wasm host, with modules written as text: what calls carry, what ends them, which instance they run on, and
+//! which modules load at all.
+
+mod faults;
+mod support;
