@@ -2,6 +2,7 @@
 //!
 //! The way of a member: [`recognise`] tells which gang it is in, [`planner`] finds places for all of its gang at once.
 
+pub mod book;
 pub mod membership;
 pub mod planner;
 pub mod recognise;

@@ -100,6 +100,16 @@ pub struct Shortage {
 /// # Errors
 /// What is missing, if no plan was found within the budget.
 pub fn plan(kinds: &[Kind<'_>], nodes: &impl Nodes, topology: Topology) -> Result<Vec<Placement>, Shortage> {
+    if let Some(kind) = kinds.get(MAX_KINDS) {
+        return Err(Shortage {
+            kind: MAX_KINDS,
+            need: kind.count,
+            room: 0,
+            resource: None,
+            nearest: None,
+            domain: None,
+        });
+    }
     let problem = Problem::new(kinds, nodes);
     let mut budget = Budget::default();
     match topology {

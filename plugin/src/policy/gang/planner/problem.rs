@@ -1,6 +1,6 @@
 //! The planning problem with everything looked up once: only the resources that matter, only the nodes that can help.
 
-use super::{Kind, MAX_KINDS, NodeRow, Nodes, Placement, Shortage};
+use super::{Kind, NodeRow, Nodes, Placement, Shortage};
 use crate::object::ResourceId;
 
 /// Sizes are in parts of the largest free amount of a resource on one node.
@@ -75,7 +75,6 @@ pub(super) fn take(node: &mut Node, kind: &KindRow, count: u32) {
 
 impl Problem {
     pub fn new(kinds: &[Kind<'_>], nodes: &impl Nodes) -> Self {
-        let kinds = kinds.get(..kinds.len().min(MAX_KINDS)).unwrap_or_default();
         let mut resources: Vec<ResourceId> = kinds
             .iter()
             .flat_map(|kind| kind.request.iter())

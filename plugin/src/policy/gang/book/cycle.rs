@@ -1,0 +1,248 @@
+//! The scheduling cycle of a member: turned away, planned, let through.
+
+use super::gang::{Counts, Place, Turn};
+use super::planning::{NoPlan, Planned, Question};
+use super::{Book, Facts, Pod, Rejection, Verdict, hash};
+use crate::object::Resources;
+use crate::policy::gang::membership::{Mode, Startup};
+use crate::policy::gang::planner::NodeRow;
+
+/// What is known of the pod whose cycle it is.
+#[derive(Debug, Default)]
+pub(super) struct Cycle {
+    /// Hash of its UID.
+    pub uid: u64,
+    pub request: Resources,
+    /// Its gang and its name there.
+    pub member: Option<(usize, u64)>,
+    /// Places for it and its siblings, held as soon as it is reserved.
+    pub plan: Option<Vec<Planned>>,
+    pub nominated: Option<NodeRow>,
+    /// Nodes that passed, in the order they were asked about.
+    pub passed: Vec<NodeRow>,
+}
+
+impl Book {
+    /// The cycle of a pod that is in no gang begins. `clock_ms` is the latest time known, 0 without a clock.
+    pub fn begin_single(&mut self, uid: u64, request: &Resources, facts: &impl Facts, clock_ms: i64) {
+        self.begin(uid, request, facts, clock_ms);
+    }
+
+    /// The cycle of a member begins.
+    pub fn begin_member(&mut self, pod: &Pod<'_>, facts: &impl Facts, clock_ms: i64) -> Verdict {
+        self.begin(pod.uid, pod.request, facts, clock_ms);
+        let at = self.see(pod, facts);
+        let name = hash(pod.name);
+        self.current.member = Some((at, name));
+        self.current.nominated = pod.nominated;
+        let verdict = self.decide(at, name, pod, facts);
+        if let Verdict::Rejected(_) = verdict {
+            self.current.plan = None;
+        }
+        verdict
+    }
+
+    fn begin(&mut self, uid: u64, request: &Resources, facts: &impl Facts, clock_ms: i64) {
+        self.now = self.now.saturating_add(1);
+        self.clock_ms = clock_ms;
+        self.current = Cycle { uid, request: request.clone(), ..Cycle::default() };
+        self.expire(uid);
+        self.sweep(facts);
+    }
+
+    fn decide(&mut self, at: usize, name: u64, pod: &Pod<'_>, facts: &impl Facts) -> Verdict {
+        if let Some(node) = self.slot_of(at, name, facts) {
+            if let Some(member) = self.gang_mut(at).and_then(|gang| gang.find_mut(name)) {
+                member.directed = true;
+            }
+            return Verdict::Direct(node);
+        }
+        let Some(gang) = self.gang(at) else { return Verdict::Free };
+        let counts = gang.counts(facts);
+        let min = gang.min();
+        if pod.membership.is_leader && gang.startup == Startup::LeaderFirst {
+            return Verdict::Free;
+        }
+        if min == 0 {
+            return match self.options.reject_unknown_size {
+                true => Verdict::Rejected(Rejection::unknown_size(&gang.key, counts.have())),
+                false => Verdict::Free,
+            };
+        }
+        if !gang.has_quorum(counts) {
+            let have = if counts.have() < min { counts.have() } else { counts.pending };
+            let rejection = Rejection::incomplete(&gang.key, have, min);
+            if !gang.has_started(counts) {
+                // Members of a complete gang were deleted before any was bound.
+                self.drop_slots(at);
+            }
+            return Verdict::Rejected(rejection);
+        }
+        if let Some(rejection) = self.incomplete_partner(at, counts, facts) {
+            return Verdict::Rejected(rejection);
+        }
+        // Running as a whole: late and replaced members come one by one.
+        if counts.running.saturating_add(counts.slots) >= min && gang.has_started(counts) {
+            return Verdict::Free;
+        }
+        self.find_places(at, name, pod, counts, facts)
+    }
+
+    /// The node where a place is held for the member, if it is still good.
+    fn slot_of(&mut self, at: usize, name: u64, facts: &impl Facts) -> Option<NodeRow> {
+        let gang = self.gang(at)?;
+        let member = gang.find(name)?;
+        let Place::Slot(node) = member.place else { return None };
+        let kind = member.kind;
+        if member.directed {
+            // It was sent there and did not arrive: other plugins refuse the node.
+            let started = gang.has_started(gang.counts(facts));
+            let strict = gang.mode == Mode::Strict;
+            self.put(at, name, Place::Nowhere);
+            if strict && !started {
+                self.drop_slots(at);
+            }
+            self.refuse(at, kind, node);
+            return None;
+        }
+        if !facts.exists(node) || self.overfull(node, facts) {
+            self.put(at, name, Place::Nowhere);
+            return None;
+        }
+        Some(node)
+    }
+
+    /// Whether slots on the node promise more than there is.
+    fn overfull(&self, node: NodeRow, facts: &impl Facts) -> bool {
+        let slots = self.held.on(node);
+        facts.is_known(node)
+            && slots.iter().filter_map(|slot| self.gang(slot.gang)?.kinds.get(usize::from(slot.kind))).any(|kind| {
+                kind.request
+                    .iter()
+                    .any(|(id, amount)| amount > 0 && facts.free(node, id) < self.held_of(node, id, |_| false))
+            })
+    }
+
+    fn incomplete_partner(&self, at: usize, counts: Counts, facts: &impl Facts) -> Option<Rejection> {
+        let gang = self.gang(at)?;
+        gang.together_with.iter().find_map(|key| {
+            let partner = self.by_key.get(key).and_then(|at| self.gang(*at));
+            let (have, min) = match partner {
+                Some(partner) if partner.min() > 0 && partner.has_quorum(partner.counts(facts)) => return None,
+                Some(partner) => (partner.counts(facts).have(), partner.min()),
+                None => (facts.bound(key), 0),
+            };
+            // A partner that runs and has nobody waiting has nobody to be seen.
+            if partner.is_none() && have > 0 {
+                return None;
+            }
+            Some(Rejection::partner_incomplete(&gang.key, counts.have(), gang.min(), key, (have, min)))
+        })
+    }
+
+    fn find_places(&mut self, at: usize, name: u64, pod: &Pod<'_>, counts: Counts, facts: &impl Facts) -> Verdict {
+        let Some(gang) = self.gang(at) else { return Verdict::Free };
+        let started = gang.has_started(counts);
+        let tried_before = gang.find(name).is_some_and(|member| member.attempts > 1);
+        let state = (self.state_of_the_world(facts), gang.composition);
+        if let Some((found_in, rejection)) = &gang.shortage
+            && *found_in == state
+            && pod.nominated.is_none()
+        {
+            return Verdict::Rejected(rejection.clone());
+        }
+        let question = Question { gang: at, member: Some(name), fixed: pod.nominated, ..Question::default() };
+        let plan = match self.plan(&question, facts) {
+            Ok(plan) => plan,
+            Err(_) if started && self.has_room_for(&question, facts) => {
+                // It runs below its minimum already: every member that finds a place brings it on.
+                return Verdict::Free;
+            }
+            Err(no_plan) => {
+                let rejection = self.no_room(at, counts, &no_plan, facts);
+                if let (Some(gang), None) = (self.gang_mut(at), pod.nominated) {
+                    gang.shortage = Some((state, rejection.clone()));
+                }
+                return Verdict::Rejected(rejection);
+            }
+        };
+        if tried_before && let Some(first) = self.goes_first(&question, facts) {
+            let (key, attempts) = self.gang(first).map_or(("", 0), |first| (&*first.key, first.attempts));
+            let rejection = self.gang(at).map(|gang| Rejection::after(&gang.key, counts.have(), gang.min(), key));
+            if let (Some(gang), Some(rejection)) = (self.gang_mut(at), rejection) {
+                if gang.gave_precedence.is_none_or(|(before, came, _)| (before, came) != (first, attempts)) {
+                    gang.gave_precedence = Some((first, attempts, gang.round));
+                }
+                return Verdict::Rejected(rejection);
+            }
+        }
+        self.current.plan = Some(plan);
+        if let Some(gang) = self.gang_mut(at) {
+            gang.turn = Turn::Begun;
+        }
+        Verdict::Planned
+    }
+
+    /// Whether the member at hand finds a place, if by itself.
+    fn has_room_for(&self, question: &Question<'_>, facts: &impl Facts) -> bool {
+        let request = &self.current.request;
+        (0..facts.rows()).any(|node| {
+            facts.exists(node)
+                && self.room_beside_slots(node, request, None, facts).is_ok()
+                && request.iter().all(|(id, amount)| amount <= 0 || facts.free(node, id) >= amount)
+                && question.fixed.is_none_or(|fixed| fixed == node)
+        })
+    }
+
+    pub(super) fn no_room(&self, at: usize, counts: Counts, no_plan: &NoPlan, facts: &impl Facts) -> Rejection {
+        let Some(gang) = self.gang(at) else {
+            return Rejection::incomplete("", 0, 0);
+        };
+        let kind = self.gang(no_plan.gang).and_then(|gang| gang.kinds.get(usize::from(no_plan.kind)));
+        // Preemption for one member is worth a try only if the whole gang fits on emptier nodes.
+        let empty = Question { gang: at, empty_nodes: true, ..Question::default() };
+        let may_help = self.plan(&empty, facts).is_ok();
+        Rejection::no_room(&gang.key, counts, gang.min(), &no_plan.shortage, kind, may_help, facts)
+    }
+
+    fn refuse(&mut self, at: usize, kind: u16, node: NodeRow) {
+        let Some(gang) = self.gang_mut(at) else { return };
+        // What others refused once they may accept later; the oldest refusal is forgotten first.
+        if gang.refused.len() >= 64 {
+            gang.refused.remove(0);
+        }
+        gang.refused.push((kind, node));
+        gang.composition = gang.composition.saturating_add(1);
+    }
+
+    /// How near the node is to the siblings of the pod at hand, 0 to 100: its planned place or a node with siblings,
+    /// a node in the same domain, any other. `None` if there are no siblings to be near to.
+    #[must_use]
+    pub fn locality(&self, node: NodeRow, facts: &impl Facts) -> Option<i64> {
+        let (at, name) = self.current.member?;
+        let gang = self.gang(at)?;
+        let domain = facts.domain(node);
+        if let Some(plan) = &self.current.plan {
+            let kind = gang.find(name)?.kind;
+            let of_kind = plan.iter().any(|planned| planned.node == node && (planned.gang, planned.kind) == (at, kind));
+            let near = domain.is_some() && plan.iter().any(|planned| facts.domain(planned.node) == domain);
+            return Some(if of_kind {
+                100
+            } else if near {
+                50
+            } else {
+                0
+            });
+        }
+        let siblings = || (0..facts.rows()).filter(|other| self.has_siblings(at, *other, facts));
+        siblings().next()?;
+        let near = domain.is_some() && siblings().any(|other| facts.domain(other) == domain);
+        Some(if self.has_siblings(at, node, facts) {
+            100
+        } else if near {
+            50
+        } else {
+            0
+        })
+    }
+}

@@ -1,0 +1,254 @@
+//! What is remembered of one gang.
+
+use super::Facts;
+use crate::object::Resources;
+use crate::policy::gang::membership::{MatchPolicy, Membership, Mode, Startup};
+use crate::policy::gang::planner::NodeRow;
+
+/// After so many rounds in which others came again and again, a pending member is taken for deleted.
+const ROUNDS_MISSED: u32 = 4;
+/// ... and after so many seconds, if there is a clock: longer than the scheduler's longest backoff.
+const SECONDS_MISSED: i64 = 20;
+
+/// Members that are alike for planning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kind {
+    pub request: Resources,
+    pub rules: u64,
+    pub per_node: u32,
+}
+
+/// Where a member is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Pending, nothing is held for it.
+    Nowhere,
+    /// Pending, with a place held on a node.
+    Slot(NodeRow),
+    /// On its way to a node, not yet counted by node state.
+    Placed(NodeRow),
+}
+
+/// A member that has been seen and is not yet counted by node state.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    /// Hash of its name, which is unique in its namespace: a new pod of that name means that the old one is gone.
+    pub name: u64,
+    pub uid: u64,
+    pub kind: u16,
+    /// The minimum that it states, 0 for none.
+    pub min: u32,
+    pub place: Place,
+    /// Was sent straight to its slot and has not arrived.
+    pub directed: bool,
+    /// Order of first appearance.
+    pub order: u64,
+    /// The round of its last attempt; see [`Gang::round`].
+    pub round: u32,
+    /// The clock at its last attempt, in seconds since 1970.
+    pub seen: i64,
+    /// How often it has been attempted.
+    pub attempts: u32,
+}
+
+/// How a gang that found places for all fared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It has not found places lately, or all went well.
+    #[default]
+    Open,
+    /// A member's cycle is on its way, or ended before Reserve.
+    Begun,
+    /// Other plugins were in the way: others need not wait for it.
+    Missed,
+}
+
+/// When something last happened in a gang that holds slots.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Progress {
+    /// The cycle.
+    pub cycle: u64,
+    /// The clock then. Old, if nothing had been published for a while; so time runs from the first change of it.
+    pub clock_ms: i64,
+    /// The first change of the clock after that.
+    pub running_since_ms: Option<i64>,
+    /// Pods that the slots turned away since, how often, and in which cycle last.
+    pub turned_away: Vec<(u64, u32, u64)>,
+}
+
+/// How many members there are, by what is known of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Seen and waiting.
+    pub pending: u32,
+    /// Waiting with a slot; part of `pending`.
+    pub slots: u32,
+    /// Let through, and perhaps running.
+    pub running: u32,
+}
+
+impl Counts {
+    /// All of them.
+    pub fn have(self) -> u32 {
+        self.pending.saturating_add(self.running)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Gang {
+    /// `namespace/name`.
+    pub key: Box<str>,
+    pub mode: Mode,
+    pub match_policy: MatchPolicy,
+    pub startup: Startup,
+    pub together_with: Vec<Box<str>>,
+    pub wait_seconds: u32,
+    pub priority: i32,
+    /// Creation of the oldest member, seconds since 1970.
+    pub created: i64,
+    /// Order of first appearance among gangs.
+    pub order: u64,
+    pub kinds: Vec<Kind>,
+    /// Sorted by name.
+    pub members: Vec<Member>,
+    /// Counts how often some member came again that had already come: each time everyone should have.
+    pub round: u32,
+    /// Attempts of all members.
+    pub attempts: u64,
+    /// The cycle of the last attempt.
+    pub last_cycle: u64,
+    /// Nodes that other plugins refused to members of a kind although there seemed to be room.
+    pub refused: Vec<(u16, NodeRow)>,
+    pub progress: Progress,
+    /// Changes with the members, for what is remembered about them.
+    pub composition: u64,
+    /// The last rejection for want of room, with the state of the world it was found in.
+    pub shortage: Option<((u64, u64), super::Rejection)>,
+    /// Whether it made use of the places found for it.
+    pub turn: Turn,
+    /// The gang that was last let ahead, with its attempts and our round at that time.
+    pub gave_precedence: Option<(usize, u64, u32)>,
+}
+
+impl Gang {
+    pub fn new(membership: &Membership, options: &super::Options, order: u64) -> Self {
+        Self {
+            key: membership.gang.clone(),
+            mode: membership.mode,
+            match_policy: membership.match_policy.unwrap_or(options.match_policy),
+            startup: membership.startup,
+            together_with: membership.together_with.clone(),
+            wait_seconds: membership.wait_seconds.unwrap_or(options.slot_seconds),
+            priority: i32::MIN,
+            created: i64::MAX,
+            order,
+            kinds: Vec::new(),
+            members: Vec::new(),
+            round: 0,
+            attempts: 0,
+            last_cycle: 0,
+            refused: Vec::new(),
+            progress: Progress::default(),
+            composition: 0,
+            shortage: None,
+            turn: Turn::default(),
+            gave_precedence: None,
+        }
+    }
+
+    pub fn find(&self, name: u64) -> Option<&Member> {
+        self.members.binary_search_by_key(&name, |member| member.name).ok().and_then(|at| self.members.get(at))
+    }
+
+    pub fn find_mut(&mut self, name: u64) -> Option<&mut Member> {
+        self.members.binary_search_by_key(&name, |member| member.name).ok().and_then(|at| self.members.get_mut(at))
+    }
+
+    /// The number of a kind, a new one if it is new.
+    pub fn kind(&mut self, kind: Kind) -> u16 {
+        let known = self.kinds.iter().position(|known| *known == kind);
+        let at = known.unwrap_or_else(|| {
+            // Numbers that no member has any more are used again, so there are never more than members.
+            let unused = |at: &usize| !self.members.iter().any(|member| usize::from(member.kind) == *at);
+            let at = (0..self.kinds.len()).find(unused).unwrap_or(self.kinds.len());
+            match self.kinds.get_mut(at) {
+                Some(place) => *place = kind,
+                None => self.kinds.push(kind),
+            }
+            self.refused.retain(|(refused, _)| usize::from(*refused) != at);
+            at
+        });
+        u16::try_from(at).unwrap_or(u16::MAX)
+    }
+
+    /// The largest minimum that a member states, 0 if none does.
+    pub fn min(&self) -> u32 {
+        self.members.iter().map(|member| member.min).max().unwrap_or(0)
+    }
+
+    pub fn counts(&self, facts: &impl Facts) -> Counts {
+        let mut counts = Counts { running: facts.bound(&self.key), ..Counts::default() };
+        for member in &self.members {
+            match member.place {
+                Place::Nowhere => counts.pending = counts.pending.saturating_add(1),
+                Place::Slot(_) => {
+                    counts.pending = counts.pending.saturating_add(1);
+                    counts.slots = counts.slots.saturating_add(1);
+                }
+                Place::Placed(_) => counts.running = counts.running.saturating_add(1),
+            }
+        }
+        counts
+    }
+
+    /// Whether members run already that can only run because the gang was complete once.
+    pub fn has_started(&self, counts: Counts) -> bool {
+        let leader = u32::from(self.startup == Startup::LeaderFirst);
+        counts.running > leader
+    }
+
+    /// Whether enough members are there to start, or go on.
+    pub fn has_quorum(&self, counts: Counts) -> bool {
+        let min = self.min();
+        match self.match_policy {
+            MatchPolicy::OnlyWaiting => {
+                let on_their_way = self.members.iter().filter(|member| matches!(member.place, Place::Placed(_)));
+                let on_their_way = u32::try_from(on_their_way.count()).unwrap_or(u32::MAX);
+                counts.pending.saturating_add(on_their_way) >= min
+            }
+            MatchPolicy::WaitingAndRunning => counts.have() >= min,
+            MatchPolicy::OnceSatisfied => counts.have() >= min || self.has_started(counts),
+        }
+    }
+
+    /// Takes out members that node state counts by now (or that are gone), and pending ones that must have been deleted:
+    /// the others came several times meanwhile. Answers the slots that this frees.
+    pub fn settle(&mut self, facts: &impl Facts, clock_ms: i64, except: Option<u64>) -> Vec<(u16, NodeRow)> {
+        let mut freed = Vec::new();
+        let round = self.round;
+        let now = clock_ms.div_euclid(1000);
+        self.members.retain(|member| {
+            if let Place::Placed(_) = member.place {
+                return facts.in_ledger(member.uid);
+            }
+            let missed = round.saturating_sub(member.round) >= ROUNDS_MISSED
+                && (member.seen == 0 || now.saturating_sub(member.seen) >= SECONDS_MISSED);
+            if let (true, Place::Slot(node)) = (missed, member.place) {
+                freed.push((member.kind, node));
+            }
+            !missed || Some(member.name) == except
+        });
+        freed
+    }
+
+    /// Pending members without a slot, in order of appearance, `first` before all.
+    pub fn waiting(&self, first: Option<u64>) -> Vec<&Member> {
+        let mut waiting: Vec<&Member> = self.members.iter().filter(|member| member.place == Place::Nowhere).collect();
+        waiting.sort_unstable_by_key(|member| (Some(member.name) != first, member.order));
+        waiting
+    }
+
+    pub fn holds_slots(&self) -> bool {
+        self.members.iter().any(|member| matches!(member.place, Place::Slot(_)))
+    }
+}

@@ -1,0 +1,94 @@
+//! Which of several gangs goes first, and whose slots give way.
+
+use core::cmp::Reverse;
+
+use super::gang::Turn;
+use super::planning::Question;
+use super::{Book, Facts, Gang, Place};
+
+/// Gangs that are planned at most to find out whether they go before the one at hand.
+const MOST_AHEAD: usize = 4;
+
+/// The greatest goes first: priority, then gangs that run below their minimum, then age.
+type Rank = (i32, bool, Reverse<i64>, Reverse<u64>);
+
+impl Book {
+    pub(super) fn rank(&self, gang: &Gang, facts: &impl Facts) -> Rank {
+        let counts = gang.counts(facts);
+        let runs_below_min = gang.has_started(counts) && counts.running < gang.min();
+        (gang.priority, runs_below_min, Reverse(gang.created), Reverse(gang.order))
+    }
+
+    /// By gang index: whether its slots give way to this gang.
+    ///
+    /// Those of a gang that runs members already do not, whatever its priority: the rest of it would be left without, and
+    /// what runs would wait for nothing.
+    pub(super) fn gives_way_to(&self, at: usize, facts: &impl Facts) -> Vec<bool> {
+        let mut gives_way = vec![false; self.gangs.len()];
+        let Some(gang) = self.gang(at) else { return gives_way };
+        let rank = self.rank(gang, facts);
+        let unit = self.unit(at);
+        for holder in self.held.holders().into_iter().filter(|holder| !unit.contains(holder)) {
+            let Some(other) = self.gang(holder) else { continue };
+            let gives = other.counts(facts).running == 0 && rank > self.rank(other, facts);
+            if let Some(place) = gives_way.get_mut(holder) {
+                *place = gives;
+            }
+        }
+        gives_way
+    }
+
+    /// Whether a gang that goes before this one would fit now, and with it this one would not.
+    ///
+    /// Asked only when the scheduler tries the gang again: the same event woke the other. If the other does not come
+    /// although it was let ahead once, its pods are gone; if it came and other plugins were in its way, waiting for it
+    /// would be in vain. In neither case is it let ahead again.
+    pub(super) fn goes_first(&self, question: &Question<'_>, facts: &impl Facts) -> Option<usize> {
+        let gang = self.gang(question.gang)?;
+        let rank = self.rank(gang, facts);
+        let unit = self.unit(question.gang);
+        let state = self.state_of_the_world(facts);
+        let mut ahead: Vec<(Rank, usize)> = Vec::new();
+        for at in self.by_key.values().copied().filter(|at| !unit.contains(at)) {
+            let Some(other) = self.gang(at) else { continue };
+            let known_to_fail =
+                other.shortage.as_ref().is_some_and(|(found_in, _)| *found_in == (state, other.composition));
+            let missed_its_turn = gang.gave_precedence.is_some_and(|(first, attempts, round)| {
+                first == at && attempts == other.attempts && round < gang.round
+            });
+            if known_to_fail || missed_its_turn || other.turn != Turn::Open || other.priority < gang.priority {
+                continue;
+            }
+            let waits = other.members.iter().any(|member| member.place == Place::Nowhere);
+            if waits && self.is_complete(at, facts) {
+                let other = self.rank(other, facts);
+                if other > rank {
+                    ahead.push((other, at));
+                }
+            }
+        }
+        ahead.sort_unstable_by(|one, other| other.cmp(one));
+        for (_, at) in ahead.into_iter().take(MOST_AHEAD) {
+            let first = Question { gang: at, ..Question::default() };
+            let Ok(taken) = self.plan(&first, facts) else { continue };
+            if self.plan(&Question { taken: &taken, ..*question }, facts).is_err() {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// Changes whenever a plan could come out differently.
+    pub(super) fn state_of_the_world(&self, facts: &impl Facts) -> u64 {
+        facts.generation().wrapping_add(self.held.changes)
+    }
+
+    /// Whether a gang, and those that start together with it, have all the members they need.
+    pub(super) fn is_complete(&self, at: usize, facts: &impl Facts) -> bool {
+        self.gang(at).is_some_and(|gang| {
+            let partners = gang.together_with.iter().map(|key| self.by_key.get(key).copied());
+            let complete = |gang: &Gang| gang.min() > 0 && gang.has_quorum(gang.counts(facts));
+            complete(gang) && { partners }.all(|at| at.and_then(|at| self.gang(at)).is_some_and(complete))
+        })
+    }
+}

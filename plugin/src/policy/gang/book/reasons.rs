@@ -1,0 +1,115 @@
+//! Rejections in words. The same situation is always worded the same: the scheduler patches the pod's condition when
+//! the words change, and people compare them.
+
+use super::gang::{Counts, Kind};
+use super::{Facts, Rejection};
+use crate::object::{ResourceId, Resources};
+use crate::policy::gang::planner::Shortage;
+
+impl Rejection {
+    fn for_good(reason: String) -> Self {
+        Self { preemption_may_help: false, reason }
+    }
+
+    /// Members have yet to come.
+    pub(super) fn incomplete(gang: &str, have: u32, min: u32) -> Self {
+        Self::for_good(format!("gang {gang}: {have} of {min} members"))
+    }
+
+    /// A gang that starts together with this one has yet to come.
+    pub(super) fn partner_incomplete(gang: &str, have: u32, min: u32, partner: &str, counts: (u32, u32)) -> Self {
+        let (partner_have, partner_min) = counts;
+        let of = if partner_min == 0 { String::new() } else { format!(" of {partner_min}") };
+        Self::for_good(format!(
+            "gang {gang}: {have} of {min} members, starts together with gang {partner}: {partner_have}{of} members"
+        ))
+    }
+
+    /// Nobody has told how many members there should be.
+    pub(super) fn unknown_size(gang: &str, have: u32) -> Self {
+        Self::for_good(format!(
+            "gang {gang}: {have} members, size unknown: neither pods nor policy (gang.sizes) nor publisher \
+             (stowage.dev/gang-size) tell"
+        ))
+    }
+
+    /// There is room, but another gang has precedence.
+    pub(super) fn after(gang: &str, have: u32, min: u32, first: &str) -> Self {
+        Self::for_good(format!("gang {gang}: {have} of {min} members, gang {first} goes first"))
+    }
+
+    /// Complete, but not all find a place.
+    pub(super) fn no_room(
+        gang: &str,
+        counts: Counts,
+        min: u32,
+        shortage: &Shortage,
+        kind: Option<&Kind>,
+        preemption_may_help: bool,
+        facts: &impl Facts,
+    ) -> Self {
+        let request = kind.map_or_else(String::new, |kind| one_member(&kind.request, shortage.resource, facts));
+        let Shortage { need, room, .. } = shortage;
+        let mut reason = format!("gang {gang}: {} of {min} members, needs {need} x {request}", counts.have());
+        if let Some(domain) = shortage.domain {
+            reason.push_str(&format!(" in one domain, room for {room} in {}", facts.domain_name(domain)));
+        } else {
+            reason.push_str(&format!(", room for {room}"));
+        }
+        if let (Some((node, free)), Some(resource)) = (shortage.nearest, shortage.resource) {
+            reason.push_str(&format!(" ({} has {} free)", facts.node_name(node), amount(free.max(0), resource)));
+        }
+        let unknown = (0..facts.rows()).filter(|node| facts.exists(*node) && !facts.is_known(*node)).count();
+        if unknown > 0 {
+            reason.push_str(&format!("; {unknown} node(s) without node state count for one member each"));
+        }
+        Self { preemption_may_help, reason }
+    }
+}
+
+/// A slot in the way of another pod: `node: 2 nvidia.com/gpu held for gang ml/bert`.
+pub(super) fn held_for(node: &str, resource: Option<(ResourceId, i64)>, gang: &str, facts: &impl Facts) -> String {
+    match resource {
+        Some((id, held)) => format!("{node}: {} {} held for gang {gang}", amount(held, id), facts.resource_name(id)),
+        None => format!("{node}: held for gang {gang}"),
+    }
+}
+
+/// Another member's place, in the way of one that could go elsewhere.
+pub(super) fn needed_by_siblings(node: &str, gang: &str) -> String {
+    format!("{node}: needed by other members of gang {gang}")
+}
+
+/// What one member asks for: of the resource that is short, or of all.
+fn one_member(request: &Resources, short: Option<ResourceId>, facts: &impl Facts) -> String {
+    let word = |id: ResourceId, value: i64| format!("{} {}", amount(value, id), facts.resource_name(id));
+    if let Some(id) = short {
+        return word(id, request.get(id));
+    }
+    let all = request.iter().filter(|(id, value)| *id != ResourceId::PODS && *value > 0);
+    let all: Vec<String> = all.map(|(id, value)| word(id, value)).collect();
+    match all.as_slice() {
+        [] => "1 pods".to_owned(),
+        [one] => one.clone(),
+        _ => format!("({})", all.join(", ")),
+    }
+}
+
+/// An amount as people write it: `500m`, `16Gi`, `2`.
+fn amount(value: i64, id: ResourceId) -> String {
+    if id == ResourceId::CPU {
+        return match value.rem_euclid(1000) {
+            0 => value.div_euclid(1000).to_string(),
+            _ => format!("{value}m"),
+        };
+    }
+    if id == ResourceId::MEMORY || id == ResourceId::EPHEMERAL_STORAGE {
+        for (bits, unit) in [(40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")] {
+            let whole = value.checked_shr(bits).unwrap_or(0);
+            if whole > 0 && whole.checked_shl(bits) == Some(value) {
+                return format!("{whole}{unit}");
+            }
+        }
+    }
+    value.to_string()
+}
