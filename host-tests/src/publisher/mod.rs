@@ -4,11 +4,14 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use stowage::cluster::node_state::{self, NodeState};
+use stowage::cluster::pod_class::pod_class;
 use stowage::object::{self, RequestOptions, ResourceNames};
+use stowage::policy::qos::class::QosClass;
 
 pub use stowage::cluster::node_state::Usage;
 
@@ -37,11 +40,41 @@ pub enum NodeStateMode {
 pub struct Publisher {
     /// When changes show.
     pub mode: NodeStateMode,
-    usage: BTreeMap<String, Usage>,
+    usage: BTreeMap<String, Metered>,
     names: RefCell<ResourceNames>,
     /// Pods do not change in what counts here, so each is read once.
-    read: RefCell<HashMap<Uid, Option<object::PodInfo>>>,
+    read: RefCell<HashMap<Uid, Option<Counted>>>,
+    /// When each node's document was made last.
+    made: RefCell<BTreeMap<Rc<str>, Time>>,
 }
+
+/// What a metrics source measures on a node, over and over until it is told otherwise.
+#[derive(Debug)]
+struct Metered {
+    usage: Usage,
+    since: Time,
+}
+
+impl Metered {
+    /// The latest measurement. Its age is what it was at first: a source that was late then stays late.
+    fn at(&self, now: Time) -> Usage {
+        let passed = i64::try_from(now.saturating_sub(self.since).as_millis()).unwrap_or(i64::MAX);
+        Usage { at: self.usage.at.saturating_add(passed), ..self.usage.clone() }
+    }
+}
+
+/// A pod, as the publisher counts it.
+#[derive(Debug)]
+struct Counted {
+    facts: object::PodInfo,
+    class: QosClass,
+    first: Time,
+}
+
+/// How often the publisher writes the measured usage of a node on which nothing else happens.
+const HEARTBEAT: Duration = Duration::from_secs(60);
+/// Without a measurement of its own, how long the publisher takes others to be blind to a new pod.
+const BLIND: Duration = Duration::from_secs(5 * 60);
 
 impl Publisher {
     /// A publisher that has measured nothing yet.
@@ -51,9 +84,9 @@ impl Publisher {
     }
 
     /// A metrics source measured a node, or does not any more.
-    pub fn set_usage(&mut self, node: &str, usage: Option<Usage>) {
+    pub fn set_usage(&mut self, node: &str, usage: Option<Usage>, now: Time) {
         match usage {
-            Some(usage) => drop(self.usage.insert(node.to_owned(), usage)),
+            Some(usage) => drop(self.usage.insert(node.to_owned(), Metered { usage, since: now })),
             None => drop(self.usage.remove(node)),
         }
     }
@@ -74,16 +107,34 @@ impl Publisher {
         let mut state = NodeState::empty(milliseconds(now));
         let mut read = self.read.borrow_mut();
         let mut names = self.names.borrow_mut();
+        let metered = self.usage.get(&*node.name);
         for pod in node.pods.iter().filter(|pod| pod.bound) {
-            let facts = read.entry(pod.info.uid.clone()).or_insert_with(|| read_pod(pod, &mut names));
-            if let Some(facts) = facts {
-                state.count(facts, &names, None, None);
+            let counted = read.entry(pod.info.uid.clone()).or_insert_with(|| Counted::read(pod, &mut names, now));
+            let Some(Counted { facts, class, first }) = counted else { continue };
+            state.count(facts, &names, Some(class.name()), None);
+            // What ran at the start is part of every measurement.
+            let unmeasured =
+                metered.map_or(!first.is_zero() && now.saturating_sub(*first) < BLIND, |it| *first > it.since);
+            if unmeasured {
+                state.expect(facts, &names);
             }
         }
         state.seal();
-        state.usage = self.usage.get(&*node.name).cloned();
+        state.usage = metered.map(|metered| metered.at(now));
         state.gpu_free = gpu_free(node);
+        self.made.borrow_mut().insert(node.name.clone(), now);
         state.to_json()
+    }
+
+    /// Measured nodes whose document is due for nothing but the passing of time.
+    #[must_use]
+    pub fn due(&self, now: Time) -> Vec<Rc<str>> {
+        let old = |made: &Time| now.saturating_sub(*made) >= HEARTBEAT;
+        let made = self.made.borrow();
+        made.iter()
+            .filter(|(node, made)| old(made) && self.usage.contains_key(&***node))
+            .map(|(node, _)| node.clone())
+            .collect()
     }
 
     /// A node's update by somebody who does not know of the annotation leaves it as it is.
@@ -96,8 +147,13 @@ impl Publisher {
     }
 }
 
-fn read_pod(pod: &NodePod, names: &mut ResourceNames) -> Option<object::PodInfo> {
-    object::PodInfo::read(pod.info.object.protobuf(), names, &RequestOptions::default()).ok()
+impl Counted {
+    fn read(pod: &NodePod, names: &mut ResourceNames, now: Time) -> Option<Self> {
+        let view = object::Pod::parse(pod.info.object.protobuf()).ok()?;
+        let facts = object::PodInfo::of(&view, names, &RequestOptions::default()).ok()?;
+        let (class, _) = pod_class(&view, &facts, names);
+        Some(Self { facts, class: class.qos, first: now })
+    }
 }
 
 /// Free thousandths per device, where something on the node tells which pod has which device: only sharing does.

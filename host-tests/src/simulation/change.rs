@@ -70,7 +70,7 @@ impl Simulation {
             Change::SetNode(node) => self.set_node(NodeObject::new(*node)),
             Change::DeleteNode(name) => self.delete_node(&name),
             Change::Usage { node, usage } => {
-                self.publisher.set_usage(&node, usage);
+                self.publisher.set_usage(&node, usage, self.now);
                 self.publish(&node);
             }
             Change::NodeState(mode) => {
@@ -258,7 +258,16 @@ impl Simulation {
     }
 
     /// The state of a node changed: it shows when the publisher gets to it.
+    ///
+    /// As time has passed, so does that of the nodes that are measured, lest their usage look old beside this one.
     pub(super) fn publish(&mut self, name: &str) {
+        self.publish_one(name);
+        for due in self.publisher.due(self.now) {
+            self.publish_one(&due);
+        }
+    }
+
+    fn publish_one(&mut self, name: &str) {
         let Some(lag) = self.publisher.lag() else { return };
         let document = {
             let cache = self.handle.cache.borrow();

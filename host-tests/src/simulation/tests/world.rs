@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use stowage::cluster::node_state::NodeState;
+use stowage::cluster::node_state::{Expected, NodeState};
 
 use super::double::Double;
 use super::*;
@@ -31,6 +31,33 @@ fn node_state_counts_bound_pods_at_once() {
     simulation.run_until_idle().unwrap();
     let counted = state(&simulation, "a").unwrap();
     assert_eq!((counted.pods, counted.usage), (0, Some(usage)));
+}
+
+#[test]
+fn usage_keeps_its_age_and_new_pods_are_unmeasured() {
+    let double = Rc::new(Double::default());
+    let mut simulation = simulation(vec![node("a", 4), node("b", 1)], &double);
+    let start = 1_767_225_600_000;
+    // Measured half a minute before it shows.
+    let usage = Usage { at: start - 30_000, cpu: 100, memory: 0 };
+    let measure = |usage| Change::Usage { node: "a".into(), usage: Some(usage) };
+    simulation.at(Duration::ZERO, measure(usage.clone()));
+    simulation.at(Duration::from_secs(1), Change::CreatePod(pod("p", 3)));
+    simulation.run_until_idle().unwrap();
+    let counted = state(&simulation, "a").unwrap();
+    assert_eq!(counted.at - counted.usage.unwrap().at, 30_000);
+    // The larger of request and limit, scaled as LoadAware scales; no memory is asked for.
+    assert_eq!(counted.unmeasured, Some(Expected { cpu: 2550, memory: 200 << 20 }));
+    assert_eq!(counted.qos["LS"].cpu, 3000);
+    // Something happens elsewhere, later.
+    simulation.at(Duration::from_secs(200), Change::CreatePod(pod("q", 1)));
+    simulation.run_until_idle().unwrap();
+    let counted = state(&simulation, "a").unwrap();
+    assert_eq!(counted.usage.unwrap().at, start + 170_003);
+    // The next measurement contains the pod.
+    simulation.at(Duration::from_secs(300), measure(Usage { at: start + 300_000, ..usage }));
+    simulation.run_until_idle().unwrap();
+    assert_eq!(state(&simulation, "a").unwrap().unmeasured, None);
 }
 
 #[test]
