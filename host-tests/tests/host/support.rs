@@ -12,7 +12,7 @@ use stowage_host::object::{NodeObject, PodObject};
 #[derive(Default)]
 pub struct Scheduler {
     pub nodes: Vec<Rc<NodeObject>>,
-    pub waiting: Vec<Rc<PodObject>>,
+    pub waiting: RefCell<Vec<Rc<PodObject>>>,
     pub log: RefCell<Vec<String>>,
 }
 
@@ -34,7 +34,7 @@ impl Handle for Scheduler {
     }
 
     fn waiting_pod(&self, uid: &str) -> Option<Rc<PodObject>> {
-        self.waiting.iter().find(|pod| pod.uid() == uid).cloned()
+        self.waiting.borrow().iter().find(|pod| pod.uid() == uid).cloned()
     }
 
     fn record_event(&self, event: &str) {
