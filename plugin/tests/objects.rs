@@ -72,7 +72,7 @@ fn pods_read_as_their_twins_say() {
         assert_eq!(pod.priority_class_name, text(&spec["priorityClassName"]));
         assert_eq!(pod.scheduling_gates as usize, array(&spec["schedulingGates"]).len());
         assert_eq!(pod.node_selector().collect::<BTreeMap<_, _>>(), map(&spec["nodeSelector"]));
-        assert_eq!(list(pod.overhead()), map(&spec["overhead"]));
+        assert_eq!(list(pod.overhead), map(&spec["overhead"]));
         assert!(pod.resources.is_none());
         assert_eq!(pod.scheduling_group(), Ok(None));
         assert_eq!(pod.workload_ref(), Ok(None));

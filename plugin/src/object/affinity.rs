@@ -1,16 +1,16 @@
 //! Which nodes a pod allows by their labels: `nodeSelector` and required node affinity.
 
-use super::wire::{self, Reader};
+use super::wire::{self, Reader, Repeated};
 
 /// The values of label `key` that required node affinity allows, sorted; `None` if it allows any.
 ///
 /// Only `In` is read, so the answer may be too wide, never too narrow: a node with another value cannot take the pod.
 pub(super) fn allowed_values<'a>(affinity: &'a [u8], key: &str) -> Result<Option<Vec<&'a str>>, wire::Error> {
     let mut allowed: Option<Vec<&str>> = None;
-    for node_affinity in wire::repeated(affinity, 1) {
-        for required in wire::repeated(node_affinity?, 1) {
+    for node_affinity in Repeated::of(affinity, 1).iter() {
+        for required in Repeated::of(node_affinity?, 1).iter() {
             // A node needs to match one of the terms.
-            for term in wire::repeated(required?, 1) {
+            for term in Repeated::of(required?, 1).iter() {
                 let term = term?;
                 if term.is_empty() {
                     // Matches no node.
@@ -33,7 +33,7 @@ pub(super) fn allowed_values<'a>(affinity: &'a [u8], key: &str) -> Result<Option
 /// A node needs to match all expressions of a term.
 fn allowed_by_term<'a>(term: &'a [u8], key: &str) -> Result<Option<Vec<&'a str>>, wire::Error> {
     let mut allowed: Option<Vec<&str>> = None;
-    for expression in wire::repeated(term, 1) {
+    for expression in Repeated::of(term, 1).iter() {
         let expression = Expression::parse(expression?)?;
         if expression.key != key || expression.operator != "In" {
             continue;

@@ -1,6 +1,6 @@
 //! Containers of a pod, their status, and the resource lists that both carry.
 
-use super::wire::{self, Reader};
+use super::wire::{self, Reader, Repeated};
 
 /// A container or init container of a pod's spec.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,16 +11,17 @@ pub struct Container<'a> {
     pub restartable: bool,
     /// What it asks for and what it may use at most.
     pub resources: ResourceRequirements<'a>,
-    bytes: &'a [u8],
+    env: Repeated<'a>,
 }
 
 impl<'a> Container<'a> {
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, wire::Error> {
-        let mut container = Self { bytes, ..Self::default() };
-        for field in Reader::new(bytes) {
-            let (number, value) = field?;
+        let mut container = Self::default();
+        for field in wire::positions(bytes) {
+            let (from, number, value) = field?;
             match number {
                 1 => container.name = value.text()?,
+                7 => container.env.note(from, number),
                 8 => container.resources = ResourceRequirements::new(value.bytes()?),
                 24 => container.restartable = value.bytes()? == b"Always",
                 _ => {}
@@ -31,7 +32,7 @@ impl<'a> Container<'a> {
 
     /// The environment variables whose values stand in the pod, rather than in a secret or the like.
     pub fn env(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-        wire::repeated(self.bytes, 7).filter_map(|variable| env_variable(variable.ok()?).ok()?)
+        self.env.iter().filter_map(|variable| env_variable(variable.ok()?).ok()?)
     }
 
     /// The value of an environment variable; of several with one name the last counts, as in the container.
@@ -61,27 +62,23 @@ pub struct ContainerStatus<'a> {
     pub name: &'a str,
     /// What is in force now; `None` if the kubelet does not say.
     pub resources: Option<ResourceRequirements<'a>>,
-    bytes: &'a [u8],
+    /// What the node has set aside for the container.
+    pub allocated: ResourceList<'a>,
 }
 
 impl<'a> ContainerStatus<'a> {
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, wire::Error> {
-        let mut status = Self { bytes, ..Self::default() };
-        for field in Reader::new(bytes) {
-            let (number, value) = field?;
+        let mut status = Self::default();
+        for field in wire::positions(bytes) {
+            let (from, number, value) = field?;
             match number {
                 1 => status.name = value.text()?,
+                10 => status.allocated.entries.note(from, number),
                 11 => status.resources = Some(ResourceRequirements::new(value.bytes()?)),
                 _ => {}
             }
         }
         Ok(status)
-    }
-
-    /// What the node has set aside for the container.
-    #[must_use]
-    pub const fn allocated(&self) -> ResourceList<'a> {
-        ResourceList::new(self.bytes, 10)
     }
 }
 
@@ -99,31 +96,30 @@ impl<'a> ResourceRequirements<'a> {
     /// What is set aside.
     #[must_use]
     pub const fn requests(&self) -> ResourceList<'a> {
-        ResourceList::new(self.bytes, 2)
+        ResourceList::new(Repeated::of(self.bytes, 2))
     }
 
     /// What may be used at most.
     #[must_use]
     pub const fn limits(&self) -> ResourceList<'a> {
-        ResourceList::new(self.bytes, 1)
+        ResourceList::new(Repeated::of(self.bytes, 1))
     }
 }
 
 /// A map from resource name to quantity, somewhere in a message.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ResourceList<'a> {
-    message: &'a [u8],
-    number: u32,
+    entries: Repeated<'a>,
 }
 
 impl<'a> ResourceList<'a> {
-    pub(super) const fn new(message: &'a [u8], number: u32) -> Self {
-        Self { message, number }
+    pub(super) const fn new(entries: Repeated<'a>) -> Self {
+        Self { entries }
     }
 
     /// Names and quantities as written; of a name that occurs twice, the last counts.
     pub fn iter(&self) -> impl Iterator<Item = Result<(&'a str, &'a str), wire::Error>> + use<'a> {
-        wire::repeated(self.message, self.number).map(|entry| {
+        self.entries.iter().map(|entry| {
             let (name, quantity) = wire::entry(entry?)?;
             let mut text = "0";
             for field in Reader::new(quantity) {

@@ -1,6 +1,6 @@
 //! `ObjectMeta`, which pods and nodes share.
 
-use super::wire::{self, Reader};
+use super::wire::{self, Reader, Repeated};
 
 /// The metadata of an object.
 ///
@@ -21,18 +21,16 @@ pub struct Metadata<'a> {
     pub created: Option<i64>,
     /// Deletion has been asked for.
     pub terminating: bool,
-    bytes: &'a [u8],
+    labels: Repeated<'a>,
+    annotations: Repeated<'a>,
+    owners: Repeated<'a>,
 }
-
-const LABELS: u32 = 11;
-const ANNOTATIONS: u32 = 12;
-const OWNERS: u32 = 13;
 
 impl<'a> Metadata<'a> {
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, wire::Error> {
-        let mut meta = Self { bytes, ..Self::default() };
-        for field in Reader::new(bytes) {
-            let (number, value) = field?;
+        let mut meta = Self::default();
+        for field in wire::positions(bytes) {
+            let (from, number, value) = field?;
             match number {
                 1 => meta.name = value.text()?,
                 3 => meta.namespace = value.text()?,
@@ -40,8 +38,18 @@ impl<'a> Metadata<'a> {
                 6 => meta.resource_version = value.text()?,
                 8 => meta.created = seconds(value.bytes()?)?,
                 9 => meta.terminating = true,
-                LABELS | ANNOTATIONS => drop(wire::entry(value.bytes()?)?),
-                OWNERS => drop(Owner::parse(value.bytes()?)?),
+                11 => {
+                    wire::entry(value.bytes()?)?;
+                    meta.labels.note(from, number);
+                }
+                12 => {
+                    wire::entry(value.bytes()?)?;
+                    meta.annotations.note(from, number);
+                }
+                13 => {
+                    Owner::parse(value.bytes()?)?;
+                    meta.owners.note(from, number);
+                }
                 _ => {}
             }
         }
@@ -50,29 +58,29 @@ impl<'a> Metadata<'a> {
 
     /// All labels as written; of a key that occurs twice, the last counts.
     pub fn labels(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-        texts(self.bytes, LABELS)
+        texts(self.labels)
     }
 
     /// All annotations as written; of a key that occurs twice, the last counts.
     pub fn annotations(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-        texts(self.bytes, ANNOTATIONS)
+        texts(self.annotations)
     }
 
     /// The value of a label.
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&'a str> {
-        last(self.bytes, LABELS, key)
+        last(self.labels, key)
     }
 
     /// The value of an annotation.
     #[must_use]
     pub fn annotation(&self, key: &str) -> Option<&'a str> {
-        last(self.bytes, ANNOTATIONS, key)
+        last(self.annotations, key)
     }
 
     /// The objects that this one belongs to.
     pub fn owners(&self) -> impl Iterator<Item = Owner<'a>> + use<'a> {
-        wire::repeated(self.bytes, OWNERS).filter_map(|owner| Owner::parse(owner.ok()?).ok())
+        self.owners.iter().filter_map(|owner| Owner::parse(owner.ok()?).ok())
     }
 
     /// The owner that manages this object.
@@ -116,16 +124,17 @@ impl<'a> Owner<'a> {
 }
 
 /// The entries of a map of strings. Text that is not UTF-8, which no API server lets in, is left out.
-pub(super) fn texts(message: &[u8], number: u32) -> impl Iterator<Item = (&str, &str)> {
-    wire::repeated(message, number).filter_map(|entry| {
+pub(super) fn texts<'a>(map: Repeated<'a>) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+    map.iter().filter_map(|entry| {
         let (key, value) = wire::entry(entry.ok()?).ok()?;
         Some((wire::text(key).ok()?, wire::text(value).ok()?))
     })
 }
 
 /// The value of `key` in a map of strings. Protobuf lets the last of several entries win.
-pub(super) fn last<'a>(message: &'a [u8], number: u32, key: &str) -> Option<&'a str> {
-    let value = wire::repeated(message, number)
+pub(super) fn last<'a>(map: Repeated<'a>, key: &str) -> Option<&'a str> {
+    let value = map
+        .iter()
         .filter_map(|entry| wire::entry(entry.ok()?).ok())
         .filter(|(found, _)| *found == key.as_bytes())
         .last()?

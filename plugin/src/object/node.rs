@@ -5,7 +5,7 @@ use super::error::Error;
 use super::meta::Metadata;
 use super::quantities::Quantities;
 use super::resources::{ResourceNames, Resources};
-use super::wire::{self, Reader};
+use super::wire::{self, Reader, Repeated};
 
 /// A view of a protobuf `v1.Node`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,13 +46,13 @@ impl<'a> Node<'a> {
     /// `status.allocatable` as written.
     #[must_use]
     pub const fn allocatable_list(&self) -> ResourceList<'a> {
-        ResourceList::new(self.status, 2)
+        ResourceList::new(Repeated::of(self.status, 2))
     }
 
     /// `status.capacity` as written.
     #[must_use]
     pub const fn capacity_list(&self) -> ResourceList<'a> {
-        ResourceList::new(self.status, 1)
+        ResourceList::new(Repeated::of(self.status, 1))
     }
 
     /// What pods may have on this node. Names that the scheduler does not count are left out.

@@ -4,7 +4,7 @@ use super::affinity;
 use super::container::{Container, ContainerStatus, ResourceList, ResourceRequirements};
 use super::error::Error;
 use super::meta::{self, Metadata};
-use super::wire::{self, Reader};
+use super::wire::{self, Reader, Repeated};
 
 /// A view of a protobuf `v1.Pod`.
 ///
@@ -30,11 +30,17 @@ pub struct Pod<'a> {
     pub qos_class: &'a str,
     /// Resources for the pod as a whole.
     pub resources: Option<ResourceRequirements<'a>>,
+    /// What running the pod costs beyond its containers.
+    pub overhead: ResourceList<'a>,
+    containers: Repeated<'a>,
+    init_containers: Repeated<'a>,
+    node_selector: Repeated<'a>,
+    affinity: &'a [u8],
     scheduling_group: Option<&'a [u8]>,
     workload_ref: Option<&'a [u8]>,
-    affinity: &'a [u8],
-    spec: &'a [u8],
-    status: &'a [u8],
+    container_statuses: Repeated<'a>,
+    init_container_statuses: Repeated<'a>,
+    conditions: Repeated<'a>,
 }
 
 /// `spec.workloadRef` of Kubernetes 1.35.
@@ -66,17 +72,23 @@ impl<'a> Pod<'a> {
     }
 
     fn read_spec(&mut self, bytes: &'a [u8]) -> Result<(), wire::Error> {
-        self.spec = bytes;
-        for field in Reader::new(bytes) {
-            let (number, value) = field?;
+        let mut overhead = Repeated::default();
+        for field in wire::positions(bytes) {
+            let (from, number, value) = field?;
             match number {
-                7 => drop(wire::entry(value.bytes()?)?),
+                2 => self.containers.note(from, number),
+                7 => {
+                    wire::entry(value.bytes()?)?;
+                    self.node_selector.note(from, number);
+                }
                 10 => self.node_name = value.text()?,
                 18 => self.affinity = value.bytes()?,
                 19 => self.scheduler_name = value.text()?,
+                20 => self.init_containers.note(from, number),
                 24 => self.priority_class_name = value.text()?,
                 // An int32 in 64 bits: the upper half repeats the sign.
                 25 => self.priority = Some(value.int()? as i32),
+                32 => overhead.note(from, number),
                 38 => self.scheduling_gates = self.scheduling_gates.saturating_add(1),
                 40 => self.resources = Some(ResourceRequirements::new(value.bytes()?)),
                 42 => self.workload_ref = Some(value.bytes()?),
@@ -84,15 +96,18 @@ impl<'a> Pod<'a> {
                 _ => {}
             }
         }
+        self.overhead = ResourceList::new(overhead);
         Ok(())
     }
 
     fn read_status(&mut self, bytes: &'a [u8]) -> Result<(), wire::Error> {
-        self.status = bytes;
-        for field in Reader::new(bytes) {
-            let (number, value) = field?;
+        for field in wire::positions(bytes) {
+            let (from, number, value) = field?;
             match number {
                 1 => self.phase = value.text()?,
+                2 => self.conditions.note(from, number),
+                8 => self.container_statuses.note(from, number),
+                10 => self.init_container_statuses.note(from, number),
                 9 => self.qos_class = value.text()?,
                 _ => {}
             }
@@ -108,30 +123,25 @@ impl<'a> Pod<'a> {
 
     /// Containers in order, without init containers.
     pub fn containers(&self) -> impl Iterator<Item = Result<Container<'a>, Error>> + use<'a> {
-        containers(self.spec, 2, "spec.containers")
+        containers(self.containers, "spec.containers")
     }
 
     /// Init containers in order.
     pub fn init_containers(&self) -> impl Iterator<Item = Result<Container<'a>, Error>> + use<'a> {
-        containers(self.spec, 20, "spec.initContainers")
+        containers(self.init_containers, "spec.initContainers")
     }
 
     /// Status of containers, then of init containers.
     pub fn container_statuses(&self) -> impl Iterator<Item = Result<ContainerStatus<'a>, Error>> + use<'a> {
-        wire::repeated(self.status, 8)
-            .chain(wire::repeated(self.status, 10))
+        self.container_statuses
+            .iter()
+            .chain(self.init_container_statuses.iter())
             .map(|status| status.and_then(ContainerStatus::parse).map_err(Error::at("status.containerStatuses")))
-    }
-
-    /// What running the pod costs beyond its containers.
-    #[must_use]
-    pub const fn overhead(&self) -> ResourceList<'a> {
-        ResourceList::new(self.spec, 32)
     }
 
     /// The labels that a node must have; of a key that occurs twice, the last counts.
     pub fn node_selector(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-        meta::texts(self.spec, 7)
+        meta::texts(self.node_selector)
     }
 
     /// The values that label `key` of a node may have, sorted; `None` if any value, or none at all, may do.
@@ -140,7 +150,7 @@ impl<'a> Pod<'a> {
     /// further, so a node with another value is out, while one with such a value is not yet in.
     pub fn allowed_values(&self, key: &str) -> Result<Option<Vec<&'a str>>, Error> {
         let by_affinity = affinity::allowed_values(self.affinity, key).map_err(Error::at("spec.affinity"))?;
-        let Some(selected) = meta::last(self.spec, 7, key) else {
+        let Some(selected) = meta::last(self.node_selector, key) else {
             return Ok(by_affinity);
         };
         let allowed = by_affinity.is_none_or(|values| values.binary_search(&selected).is_ok());
@@ -168,7 +178,7 @@ impl<'a> Pod<'a> {
 
     /// The node has said that it can never give the pod the resources now asked for.
     pub fn is_resize_infeasible(&self) -> Result<bool, Error> {
-        for condition in wire::repeated(self.status, 2) {
+        for condition in self.conditions.iter() {
             let (kind, reason) = condition.and_then(condition_of).map_err(Error::at("status.conditions"))?;
             if kind == b"PodResizePending" {
                 return Ok(reason == b"Infeasible");
@@ -194,11 +204,10 @@ impl<'a> WorkloadRef<'a> {
 }
 
 fn containers<'a>(
-    spec: &'a [u8],
-    number: u32,
+    list: Repeated<'a>,
     part: &'static str,
 ) -> impl Iterator<Item = Result<Container<'a>, Error>> + use<'a> {
-    wire::repeated(spec, number).map(move |container| container.and_then(Container::parse).map_err(Error::at(part)))
+    list.iter().map(move |container| container.and_then(Container::parse).map_err(Error::at(part)))
 }
 
 /// Type and reason of a condition.

@@ -91,7 +91,7 @@ fn totals(pod: &Pod<'_>, names: &mut ResourceNames, options: &RequestOptions) ->
     const OVERHEAD: &str = "spec.overhead";
     let statuses = Statuses::of(pod)?;
     let mut sum = PodSum::new(PodWide {
-        overhead: Quantities::read(pod.overhead(), ResourceNames::counts, names, OVERHEAD, &OVERHEAD)?,
+        overhead: Quantities::read(pod.overhead, ResourceNames::counts, names, OVERHEAD, &OVERHEAD)?,
         resources: match pod.resources {
             Some(resources) if options.pod_level => {
                 Some(requirements(resources, PodWide::counts, names, Holder { part: "spec", container: None })?)
@@ -154,7 +154,7 @@ impl<'a> Statuses<'a> {
         let field = Field { holder, list: "allocatedResources" };
         Ok(Some(Actual {
             resources: requirements(resources, ResourceNames::counts, names, holder)?,
-            allocated: Quantities::read(status.allocated(), ResourceNames::counts, names, holder.part, &field)?,
+            allocated: Quantities::read(status.allocated, ResourceNames::counts, names, holder.part, &field)?,
         }))
     }
 }

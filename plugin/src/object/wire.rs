@@ -153,19 +153,39 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    #[inline(always)]
     fn varint(&mut self) -> Result<u64, Error> {
+        match self.rest {
+            // Nearly every key and length.
+            [byte @ 0..0x80, rest @ ..] => {
+                self.rest = rest;
+                Ok(u64::from(*byte))
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Result<u64, Error> {
         let mut number: u64 = 0;
-        for shift in (0..u64::BITS).step_by(7) {
-            let (&byte, rest) = self.rest.split_first().ok_or(Error::Truncated)?;
-            self.rest = rest;
-            let bits = u64::from(byte & 0x7f);
-            let placed = bits.checked_shl(shift).filter(|placed| placed >> shift == bits).ok_or(Error::Varint)?;
-            number |= placed;
+        // Nine bytes of seven bits each.
+        for shift in (0..63).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f).wrapping_shl(shift);
             if byte < 0x80 {
                 return Ok(number);
             }
         }
-        Err(Error::Varint)
+        match self.byte()? {
+            0 => Ok(number),
+            1 => Ok(number | 1 << 63),
+            _ => Err(Error::Varint),
+        }
+    }
+
+    fn byte(&mut self) -> Result<u8, Error> {
+        let (&byte, rest) = self.rest.split_first().ok_or(Error::Truncated)?;
+        self.rest = rest;
+        Ok(byte)
     }
 }
 
@@ -184,12 +204,46 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-/// The values of the repeated field `number` of `message`, which are strings, nested messages or map entries.
-pub fn repeated(message: &[u8], number: u32) -> impl Iterator<Item = Result<&[u8], Error>> {
-    Reader::new(message).filter_map(move |field| match field {
-        Ok((found, value)) if found == number => Some(value.bytes()),
-        Ok(_) => None,
-        Err(fault) => Some(Err(fault)),
+/// A repeated field of a message: its values are strings, nested messages or map entries.
+///
+/// Holds the message from the first value on, so that a field that does not occur costs nothing to read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Repeated<'a> {
+    number: u32,
+    from: &'a [u8],
+}
+
+impl<'a> Repeated<'a> {
+    /// The field `number` of `message`.
+    #[must_use]
+    pub const fn of(message: &'a [u8], number: u32) -> Self {
+        Self { number, from: message }
+    }
+
+    /// Notes a value met while reading the message; `from` is the message from there on (see [`positions`]).
+    pub const fn note(&mut self, from: &'a [u8], number: u32) {
+        if self.from.is_empty() {
+            *self = Self { number, from };
+        }
+    }
+
+    /// The values in order.
+    pub fn iter(&self) -> impl Iterator<Item = Result<&'a [u8], Error>> + use<'a> {
+        let number = self.number;
+        Reader::new(self.from).filter_map(move |field| match field {
+            Ok((found, value)) if found == number => Some(value.bytes()),
+            Ok(_) => None,
+            Err(fault) => Some(Err(fault)),
+        })
+    }
+}
+
+/// The fields of `message`, each with the message from that field on.
+pub fn positions(message: &[u8]) -> impl Iterator<Item = Result<(&[u8], u32, Value<'_>), Error>> {
+    let mut reader = Reader::new(message);
+    std::iter::from_fn(move || {
+        let from = reader.rest;
+        reader.next().map(|field| field.map(|(number, value)| (from, number, value)))
     })
 }
 

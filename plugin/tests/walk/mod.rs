@@ -25,7 +25,7 @@ pub fn pod(bytes: &[u8]) {
         self::container(&container);
     }
     for status in pod.container_statuses().flatten() {
-        status.allocated().iter().for_each(drop);
+        status.allocated.iter().for_each(drop);
     }
     for (key, _) in pod.node_selector().chain(pod.meta.labels()) {
         if let Ok(Some(values)) = pod.allowed_values(key) {
