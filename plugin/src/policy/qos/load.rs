@@ -16,6 +16,12 @@ impl Load {
         Self { cpu: self.cpu.saturating_add(other.cpu), memory: self.memory.saturating_add(other.memory) }
     }
 
+    /// Whether neither amount is above that of `other`.
+    #[must_use]
+    pub fn is_within(self, other: Self) -> bool {
+        self.cpu <= other.cpu && self.memory <= other.memory
+    }
+
     /// The amount of one of the two.
     #[must_use]
     pub fn get(self, metric: Metric) -> i64 {
@@ -83,8 +89,16 @@ impl Percents {
 /// Exact for every amount: no floating point, so the boundary is where the rule says. Negative use counts as none.
 #[must_use]
 pub fn percent(used: i64, total: i64) -> Option<i64> {
-    let total = u128::try_from(total).ok().filter(|total| *total > 0)?;
-    let used = u128::try_from(used).unwrap_or(0);
+    if total <= 0 {
+        return None;
+    }
+    let used = used.max(0);
+    // 64 bits are enough up to 40 PiB; a division of 128 bits costs a hundred times as much.
+    let narrow = used.checked_mul(200).and_then(|used| used.checked_add(total)).zip(total.checked_mul(2));
+    if let Some((dividend, divisor)) = narrow {
+        return dividend.checked_div(divisor);
+    }
+    let (used, total) = (i128::from(used), i128::from(total));
     let rounded = used.saturating_mul(200).saturating_add(total).checked_div(total.saturating_mul(2))?;
     Some(i64::try_from(rounded).unwrap_or(i64::MAX))
 }

@@ -3,6 +3,7 @@
 use proptest::option;
 use proptest::prelude::*;
 
+use super::budget::budget;
 use super::class::{Band, PodClass, QosClass};
 use super::estimate::{Estimation, Factors};
 use super::filter::{Node, NodeThresholds, Pod, Reclaimed, filter};
@@ -158,6 +159,14 @@ proptest! {
         if !rules.concern(pod.class, requests, own) {
             prop_assert_eq!(filter(&rules, &pod, &node), Ok(()));
         }
+    }
+
+    #[test]
+    fn a_budget_is_what_the_rules_allow(rules in rules(), pod in pod(), node in node()) {
+        // A reserve of batch and mid resources is about the resource itself, which planning counts anyway.
+        let rules = Rules { reclaimed: ReclaimedRules { reserve: 0, ..rules.reclaimed }, ..rules };
+        let fits = budget(&rules, pod.class, &node).is_some_and(|budget| budget.takes(&pod));
+        prop_assert_eq!(filter(&rules, &pod, &node).is_ok(), fits);
     }
 
     #[test]
