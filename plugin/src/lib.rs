@@ -32,6 +32,7 @@ pub mod cycle;
 #[cfg(target_family = "wasm")]
 mod exports;
 pub mod host;
+pub mod json;
 pub mod object;
 pub mod policy;
 

@@ -1,39 +1,38 @@
 //! `binpack`: the in-tree `NodeResourcesFit` arguments, taken as they are.
 
-use serde::Deserialize;
-
-use super::Faults;
+use super::fields::{Fields, Section};
 
 /// Fill the fullest node that fits.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, rename_all = "camelCase", deny_unknown_fields))]
 pub struct Binpack {
     /// The `scoringStrategy` of the in-tree plugin `NodeResourcesFit`. Default: `MostAllocated` over the GPU resources
-    /// with weight 20 each, cpu and memory with weight 1, so that GPUs decide and cpu and memory break ties.
+    /// (`gpu.resources`) with weight 20 each, cpu and memory with weight 1, so that GPUs decide and cpu and memory break
+    /// ties.
     pub scoring_strategy: Option<ScoringStrategy>,
 }
 
 /// How usage becomes a score, and over which resources.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "camelCase", deny_unknown_fields))]
 pub struct ScoringStrategy {
     /// Which formula.
-    #[serde(rename = "type")]
+    #[cfg_attr(feature = "schema", serde(rename = "type"))]
     pub kind: ScoringStrategyType,
     /// Resources that count. Default, as in-tree: cpu and memory with weight 1. A name may hold `*`
     /// (`nvidia.com/mig-*`): then each resource that matches counts.
-    #[serde(default = "cpu_and_memory")]
+    #[cfg_attr(feature = "schema", serde(default = "cpu_and_memory"), schemars(length(min = 1)))]
     pub resources: Vec<ResourceWeight>,
     /// The shape; needed by, and only allowed with, `RequestedToCapacityRatio`.
-    #[serde(default)]
+    #[cfg_attr(feature = "schema", serde(default))]
     pub requested_to_capacity_ratio: Option<RequestedToCapacityRatio>,
 }
 
 /// The in-tree formulas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
 pub enum ScoringStrategyType {
     /// The emptier the better: spreads.
     LeastAllocated,
@@ -44,34 +43,38 @@ pub enum ScoringStrategyType {
 }
 
 /// A resource and how much it counts.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "camelCase", deny_unknown_fields))]
 pub struct ResourceWeight {
     /// Resource name; `*` stands for any run of characters.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub name: String,
     /// 1 to 100. Default 1. An explicit 0 is a fault, where the in-tree defaulting would quietly turn it into 1.
-    #[serde(default = "one")]
+    #[cfg_attr(feature = "schema", serde(default = "one"), schemars(range(min = 1, max = 100)))]
     pub weight: i64,
 }
 
 /// The function from utilisation to score.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "camelCase", deny_unknown_fields))]
 pub struct RequestedToCapacityRatio {
     /// Its points, by strictly increasing utilisation; linear between them, constant outside.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub shape: Vec<ShapePoint>,
 }
 
 /// A point of the shape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "camelCase", deny_unknown_fields))]
 pub struct ShapePoint {
     /// Percent, 0 to 100.
+    #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub utilization: i64,
     /// 0 to 10.
+    #[cfg_attr(feature = "schema", schemars(range(max = 10)))]
     pub score: i64,
 }
 
@@ -80,66 +83,94 @@ const fn one() -> i64 {
 }
 
 fn cpu_and_memory() -> Vec<ResourceWeight> {
-    ["cpu", "memory"].map(|name| ResourceWeight { name: name.to_owned(), weight: 1 }).to_vec()
+    ["cpu", "memory"].map(|name| ResourceWeight { name: name.to_owned(), weight: one() }).to_vec()
 }
 
-impl Binpack {
-    pub(super) fn validate(&self, faults: &mut Faults) {
-        let Some(strategy) = &self.scoring_strategy else { return };
-        if strategy.resources.is_empty() {
-            faults.push("binpack.scoringStrategy.resources", "is empty, at least one resource is needed".into());
-        }
-        for (at, resource) in strategy.resources.iter().enumerate() {
-            let path = format!("binpack.scoringStrategy.resources[{at}]");
-            if resource.name.is_empty() {
-                faults.push(&format!("{path}.name"), "is empty".into());
-            }
-            if !(1..=100).contains(&resource.weight) {
-                faults.push(
-                    &format!("{path}.weight"),
-                    format!("{} is out of range, allowed are 1 to 100", resource.weight),
-                );
-            }
-        }
-        let path = "binpack.scoringStrategy.requestedToCapacityRatio";
-        match (&strategy.requested_to_capacity_ratio, strategy.kind) {
-            (None, ScoringStrategyType::RequestedToCapacityRatio) => {
-                faults.push(path, "is missing, type RequestedToCapacityRatio needs its shape".into());
-            }
-            (Some(_), ScoringStrategyType::LeastAllocated | ScoringStrategyType::MostAllocated) => {
-                faults.push(path, "is only allowed with type RequestedToCapacityRatio".into());
-            }
-            (Some(ratio), ScoringStrategyType::RequestedToCapacityRatio) => ratio.validate(path, faults),
-            (None, _) => {}
+impl Default for ScoringStrategy {
+    fn default() -> Self {
+        Self {
+            kind: ScoringStrategyType::LeastAllocated,
+            resources: cpu_and_memory(),
+            requested_to_capacity_ratio: None,
         }
     }
 }
 
-impl RequestedToCapacityRatio {
-    fn validate(&self, path: &str, faults: &mut Faults) {
-        if self.shape.is_empty() {
-            faults.push(&format!("{path}.shape"), "is empty, at least one point is needed".into());
+impl Default for ResourceWeight {
+    fn default() -> Self {
+        Self { name: String::new(), weight: one() }
+    }
+}
+
+impl Section for Binpack {
+    fn read(&mut self, fields: &mut Fields<'_>) {
+        fields.optional_section("scoringStrategy", &mut self.scoring_strategy);
+    }
+}
+
+impl Section for ScoringStrategy {
+    fn read(&mut self, fields: &mut Fields<'_>) {
+        use ScoringStrategyType::{LeastAllocated, MostAllocated, RequestedToCapacityRatio};
+        fields.require("type");
+        fields.choice(
+            "type",
+            &mut self.kind,
+            &[
+                ("LeastAllocated", LeastAllocated),
+                ("MostAllocated", MostAllocated),
+                ("RequestedToCapacityRatio", RequestedToCapacityRatio),
+            ],
+        );
+        if fields.sections("resources", &mut self.resources) && self.resources.is_empty() {
+            fields.fault("resources", "is empty, at least one resource is needed");
         }
-        let mut last = -1;
-        for (at, point) in self.shape.iter().enumerate() {
-            if !(0..=100).contains(&point.utilization) {
-                faults.push(
-                    &format!("{path}.shape[{at}].utilization"),
-                    format!("{} is out of range, allowed are 0 to 100", point.utilization),
-                );
-            } else if point.utilization <= last {
-                faults.push(
-                    &format!("{path}.shape[{at}].utilization"),
-                    format!("{} does not increase, the point before it has {last}", point.utilization),
-                );
+        let shape = "requestedToCapacityRatio";
+        fields.optional_section(shape, &mut self.requested_to_capacity_ratio);
+        match (fields.has(shape), self.kind) {
+            (false, RequestedToCapacityRatio) => {
+                fields.fault(shape, "is missing, type RequestedToCapacityRatio needs its shape");
             }
-            last = last.max(point.utilization);
-            if !(0..=10).contains(&point.score) {
-                faults.push(
-                    &format!("{path}.shape[{at}].score"),
-                    format!("{} is out of range, allowed are 0 to 10", point.score),
-                );
+            (true, LeastAllocated | MostAllocated) => {
+                fields.fault(shape, "is only allowed with type RequestedToCapacityRatio");
+            }
+            (true, RequestedToCapacityRatio) | (false, _) => {}
+        }
+    }
+}
+
+impl Section for ResourceWeight {
+    fn read(&mut self, fields: &mut Fields<'_>) {
+        fields.require("name");
+        fields.text("name", &mut self.name);
+        fields.number("weight", &mut self.weight, 1..=100);
+    }
+}
+
+impl Section for RequestedToCapacityRatio {
+    fn read(&mut self, fields: &mut Fields<'_>) {
+        fields.require("shape");
+        if !fields.sections("shape", &mut self.shape) {
+            return;
+        }
+        if fields.has("shape") && self.shape.is_empty() {
+            fields.fault("shape", "is empty, at least one point is needed");
+        }
+        let pairs = self.shape.iter().zip(self.shape.iter().skip(1));
+        for (at, (before, point)) in (1..).zip(pairs) {
+            if point.utilization <= before.utilization {
+                let (found, last) = (point.utilization, before.utilization);
+                let message = format!("{found} does not increase, the point before it has {last}");
+                fields.fault(&format!("shape[{at}].utilization"), message);
             }
         }
+    }
+}
+
+impl Section for ShapePoint {
+    fn read(&mut self, fields: &mut Fields<'_>) {
+        fields.require("utilization");
+        fields.number("utilization", &mut self.utilization, 0..=100);
+        fields.require("score");
+        fields.number("score", &mut self.score, 0..=10);
     }
 }

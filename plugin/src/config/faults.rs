@@ -2,49 +2,74 @@
 
 use core::fmt;
 
-/// Faults of a policy document, in the order they were found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Faults {
-    found: Vec<(String, String)>,
+use super::position;
+use crate::json::Json;
+
+/// Something that is wrong with a policy document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where, from 1.
+    pub line: usize,
+    /// Where, from 1, in bytes.
+    pub column: usize,
+    /// Which field (`binpack.scoringStrategy.resources[2].weight`); empty for the document itself.
+    pub path: String,
+    /// What is wrong with it, and what is allowed.
+    pub message: String,
 }
 
+impl fmt::Display for Fault {
+    /// `line 3 column 5: weights.binpack: 101 is out of range, allowed are 0 to 100`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, column, path, message } = self;
+        let colon = if path.is_empty() { "" } else { ": " };
+        write!(out, "line {line} column {column}: {path}{colon}{message}")
+    }
+}
+
+/// All that is wrong with a policy document, from its beginning to its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults(Vec<Fault>);
+
 impl Faults {
-    /// Notes that the field at `path` (dots and brackets, empty for the document itself) is wrong.
-    pub fn push(&mut self, path: &str, message: String) {
-        self.found.push((path.to_owned(), message));
+    /// A text that is no JSON.
+    pub(super) fn no_json(error: &serde_json::Error) -> Self {
+        let (line, column) = (error.line(), error.column());
+        let mut message = error.to_string();
+        // serde_json ends with the position, which a fault begins with.
+        message.truncate(message.rfind(" at line ").unwrap_or(message.len()));
+        Self(vec![Fault { line, column, path: String::new(), message }])
     }
 
-    /// A single fault.
-    #[must_use]
-    pub fn one(path: &str, message: impl fmt::Display) -> Self {
-        Self { found: vec![(path.to_owned(), message.to_string())] }
+    /// Paths and messages, with their places in the document.
+    pub(super) fn locate(found: Vec<(String, String)>, root: &Json<'_>, text: &str) -> Self {
+        let mut faults: Vec<Fault> = Vec::with_capacity(found.len());
+        for (path, message) in found {
+            let (line, column) = position::of(&path, root, text);
+            let place = faults.partition_point(|fault| (fault.line, fault.column) <= (line, column));
+            faults.insert(place, Fault { line, column, path, message });
+        }
+        Self(faults)
     }
 
     /// Whether nothing is wrong.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.found.is_empty()
+        self.0.is_empty()
     }
 
-    /// Path and message of each fault.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.found.iter().map(|(path, message)| (path.as_str(), message.as_str()))
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Fault> {
+        self.0.iter()
     }
 }
 
 impl fmt::Display for Faults {
-    /// One fault a line: `policy: binpack.scoringStrategy.type: unknown variant …`.
+    /// One a line, each after `policy: `.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, (path, message)) in self.found.iter().enumerate() {
-            if at > 0 {
-                out.write_str("\n")?;
-            }
-            out.write_str("policy: ")?;
-            if !path.is_empty() {
-                out.write_str(path)?;
-                out.write_str(": ")?;
-            }
-            out.write_str(message)?;
+        for (at, fault) in self.0.iter().enumerate() {
+            let separator = if at == 0 { "" } else { "\n" };
+            write!(out, "{separator}policy: {fault}")?;
         }
         Ok(())
     }

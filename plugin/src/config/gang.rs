@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
-use super::Faults;
+use super::fields::{Fields, Section};
 use crate::policy::gang::membership::{LONGEST_WAIT_SECONDS, MatchPolicy};
 use crate::policy::gang::planner::Topology;
 use crate::policy::gang::recognise;
@@ -13,13 +11,17 @@ use crate::policy::gang::recognise;
 ///
 /// Pods say so by their labels and annotations: `stowage.dev/gang` and `stowage.dev/gang-min`, or the keys of
 /// scheduler-plugins, Koordinator, Volcano, Kueue, YuniKorn, KAI, LeaderWorkerSet and JobSet.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, rename_all = "camelCase", deny_unknown_fields))]
 pub struct Gang {
     /// Whether pods are held back until their gang is complete. Default true.
     pub enabled: bool,
     /// Minimum members of gangs whose pods do not tell, by `namespace/name`; `*` stands for any run of characters.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(extend("additionalProperties" = {"type": "integer", "minimum": 1, "maximum": 100_000}))
+    )]
     pub sizes: BTreeMap<String, u32>,
     /// Take sizes from the environment of training containers (`TF_CONFIG`, `PET_NNODES`, `WORLD_SIZE`, `VC_*_NUM`) where
     /// nothing else tells, and take pods of Kubeflow training jobs for a gang then. Default false.
@@ -33,6 +35,7 @@ pub struct Gang {
     pub topology: TopologyPolicy,
     /// For how many seconds the places of a starting gang are kept for members that do not come, 1 to 900. A pod may ask
     /// for another time (`gang.scheduling.koordinator.sh/waiting-time`). Default 60.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 900)))]
     pub slot_seconds: u32,
     /// Which members count towards the minimum, for pods that do not tell. Default `OnceSatisfied`.
     pub default_match_policy: CountedMembers,
@@ -43,8 +46,8 @@ pub struct Gang {
 }
 
 /// What to do with members of a gang whose size nobody tells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
 pub enum UnknownSize {
     /// They wait until the size is known: from another member, or from the publisher, which reads PodGroup objects.
     #[default]
@@ -54,8 +57,8 @@ pub enum UnknownSize {
 }
 
 /// How much topology domains matter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
 pub enum TopologyPolicy {
     /// Of placements on equally few nodes, the one within a domain is taken.
     #[default]
@@ -65,8 +68,8 @@ pub enum TopologyPolicy {
 }
 
 /// Which members count towards the minimum.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
 pub enum CountedMembers {
     /// Pending ones only.
     OnlyWaiting,
@@ -129,32 +132,45 @@ impl Gang {
             CountedMembers::OnceSatisfied => MatchPolicy::OnceSatisfied,
         }
     }
+}
 
-    pub(super) fn validate(&self, faults: &mut Faults) {
-        let mut patterns = |path: &str, names: &mut dyn Iterator<Item = &String>| {
-            for name in names.filter(|name| !name.contains('/') && !name.contains('*')) {
-                faults.push(path, format!("{name:?} is no gang, allowed are namespace/name and patterns with *"));
+impl Section for Gang {
+    fn read(&mut self, fields: &mut Fields<'_>) {
+        fields.flag("enabled", &mut self.enabled);
+        fields.numbers("sizes", &mut self.sizes, 1..=100_000);
+        for pattern in self.sizes.keys() {
+            check_pattern(pattern, &format!("sizes[{pattern}]"), fields);
+        }
+        fields.flag("inferSizeFromEnv", &mut self.infer_size_from_env);
+        let unknown = [("Reject", UnknownSize::Reject), ("Ignore", UnknownSize::Ignore)];
+        fields.choice("unknownSize", &mut self.unknown_size, &unknown);
+        fields.text("topologyKey", &mut self.topology_key);
+        let topology = [("Preferred", TopologyPolicy::Preferred), ("Required", TopologyPolicy::Required)];
+        fields.choice("topology", &mut self.topology, &topology);
+        if self.topology == TopologyPolicy::Required && !fields.has("topologyKey") {
+            fields.fault("topology", "Required needs gang.topologyKey");
+        }
+        // kube-scheduler ends longer waits.
+        fields.number("slotSeconds", &mut self.slot_seconds, 1..=LONGEST_WAIT_SECONDS);
+        let counted = [
+            ("OnlyWaiting", CountedMembers::OnlyWaiting),
+            ("WaitingAndRunning", CountedMembers::WaitingAndRunning),
+            ("OnceSatisfied", CountedMembers::OnceSatisfied),
+        ];
+        fields.choice("defaultMatchPolicy", &mut self.default_match_policy, &counted);
+        if fields.texts("leaderFirst", &mut self.leader_first) {
+            for (at, pattern) in self.leader_first.iter().enumerate() {
+                check_pattern(pattern, &format!("leaderFirst[{at}]"), fields);
             }
-        };
-        patterns("gang.sizes", &mut self.sizes.keys());
-        patterns("gang.leaderFirst", &mut self.leader_first.iter());
-        for (pattern, min) in self.sizes.iter().filter(|(_, min)| !(1..=100_000).contains(*min)) {
-            faults.push(&format!("gang.sizes[{pattern}]"), format!("{min} is out of range, allowed are 1 to 100000"));
         }
-        if !(1..=LONGEST_WAIT_SECONDS).contains(&self.slot_seconds) {
-            let message = format!(
-                "{} is out of range, allowed are 1 to {LONGEST_WAIT_SECONDS} (kube-scheduler ends longer waits)",
-                self.slot_seconds
-            );
-            faults.push("gang.slotSeconds", message);
-        }
-        match self.topology_key.as_deref() {
-            Some("") => faults.push("gang.topologyKey", "is empty, allowed is the key of a node label".into()),
-            None if self.topology == TopologyPolicy::Required => {
-                faults.push("gang.topology", "Required needs gang.topologyKey".into());
-            }
-            _ => {}
-        }
+        fields.texts("excludedRoles", &mut self.excluded_roles);
+    }
+}
+
+/// A pattern without `/` matches no gang at all unless a star stands for it.
+fn check_pattern(pattern: &str, path: &str, fields: &mut Fields<'_>) {
+    if !pattern.bytes().any(|byte| byte == b'/' || byte == b'*') {
+        fields.fault(path, format!("`{pattern}` is no gang, allowed are namespace/name and patterns with *"));
     }
 }
 
@@ -169,9 +185,9 @@ mod tests {
     #[test]
     fn faults_name_the_field() {
         for (document, fault) in [
-            (r#"{"gang":{"sizes":{"bert":5}}}"#, "gang.sizes: \"bert\" is no gang"),
+            (r#"{"gang":{"sizes":{"bert":5}}}"#, "gang.sizes[bert]: `bert` is no gang"),
             (r#"{"gang":{"sizes":{"ml/bert":0}}}"#, "gang.sizes[ml/bert]: 0 is out of range"),
-            (r#"{"gang":{"leaderFirst":["mpi"]}}"#, "gang.leaderFirst: \"mpi\" is no gang"),
+            (r#"{"gang":{"leaderFirst":["mpi"]}}"#, "gang.leaderFirst[0]: `mpi` is no gang"),
             (r#"{"gang":{"slotSeconds":2000}}"#, "gang.slotSeconds: 2000 is out of range, allowed are 1 to 900"),
             (r#"{"gang":{"topology":"Required"}}"#, "gang.topology: Required needs gang.topologyKey"),
             (r#"{"gang":{"topologyKey":""}}"#, "gang.topologyKey: is empty"),

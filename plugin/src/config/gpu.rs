@@ -1,74 +1,86 @@
 //! `gpu`: which resources are GPUs.
 
-use serde::Deserialize;
+use super::fields::{Fields, Section};
+use crate::object::{GPU_NAMES, GpuNames, GpuUnit};
 
-use super::Faults;
-
-/// Which resources are GPUs (or other accelerators), by resource name; `*` stands for any run of characters.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct GpuResources {
-    /// Counted in whole devices (or whole slices of one). Default: the device plugins of the common vendors.
-    pub devices: Vec<String>,
-    /// Counted in percent of a device: up to 100 is a share of one, more are whole ones. Default:
-    /// `koordinator.sh/gpu-core`.
-    pub percent: Vec<String>,
-    /// Counted in thousandths of a device, likewise. Default: `stowage.dev/gpu-milli`.
-    pub milli: Vec<String>,
+/// Which resources are GPUs or other accelerators, and which node labels tell their model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, rename_all = "camelCase", deny_unknown_fields))]
+pub struct Gpu {
+    /// Replaces the built-in list, which knows the device plugins of the common vendors. The first that matches counts.
+    pub resources: Vec<GpuResource>,
     /// Node labels that tell the GPU model; the first that a node carries counts.
     pub model_labels: Vec<String>,
 }
 
-impl Default for GpuResources {
+/// A resource that is a GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "camelCase", deny_unknown_fields))]
+pub struct GpuResource {
+    /// Resource name; `*` stands for any run of characters.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    pub name: String,
+    /// What one of it is: a whole `device`, a `percent` or thousandth (`milli`) of one, the number of devices that a
+    /// share is `spread` over, or a `part` that tells nothing of whole devices. Default `device`.
+    #[cfg_attr(feature = "schema", serde(default = "device"))]
+    pub unit: GpuUnit,
+}
+
+const fn device() -> GpuUnit {
+    GpuUnit::Device
+}
+
+impl Default for Gpu {
     fn default() -> Self {
-        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let resource = |&(name, unit): &(&str, GpuUnit)| GpuResource { name: name.to_owned(), unit };
+        let labels = [
+            "stowage.dev/gpu-model",
+            "nvidia.com/gpu.product",
+            "amd.com/gpu.product-name",
+            "node.koordinator.sh/gpu-model",
+            "cloud.google.com/gke-accelerator",
+        ];
         Self {
-            devices: list(&[
-                "nvidia.com/gpu",
-                "nvidia.com/gpu.shared",
-                "nvidia.com/mig-*",
-                "amd.com/gpu",
-                "gpu.intel.com/*",
-                "habana.ai/gaudi",
-                "huawei.com/Ascend*",
-                "cambricon.com/mlu*",
-                "hygon.com/dcu*",
-                "metax-tech.com/gpu",
-                "aws.amazon.com/neuron*",
-                "google.com/tpu",
-            ]),
-            percent: list(&["koordinator.sh/gpu-core"]),
-            milli: list(&["stowage.dev/gpu-milli"]),
-            model_labels: list(&[
-                "stowage.dev/gpu-model",
-                "nvidia.com/gpu.product",
-                "amd.com/gpu.product-name",
-                "node.koordinator.sh/gpu-model",
-                "cloud.google.com/gke-accelerator",
-            ]),
+            resources: GPU_NAMES.iter().map(resource).collect(),
+            model_labels: labels.map(ToOwned::to_owned).to_vec(),
         }
     }
 }
 
-impl GpuResources {
-    /// Every name and pattern.
-    pub fn patterns(&self) -> impl Iterator<Item = &str> {
-        self.devices.iter().chain(&self.percent).chain(&self.milli).map(String::as_str)
+impl Default for GpuResource {
+    fn default() -> Self {
+        Self { name: String::new(), unit: device() }
     }
+}
 
-    pub(super) fn validate(&self, faults: &mut Faults) {
-        for (path, names) in [
-            ("gpu.devices", &self.devices),
-            ("gpu.percent", &self.percent),
-            ("gpu.milli", &self.milli),
-            ("gpu.modelLabels", &self.model_labels),
-        ] {
-            for (at, name) in names.iter().enumerate() {
-                if name.is_empty() {
-                    faults.push(&format!("{path}[{at}]"), "is empty".into());
-                }
-            }
-        }
+impl Gpu {
+    /// The same for use on interned names.
+    #[must_use]
+    pub fn names(&self) -> GpuNames {
+        GpuNames::new(self.resources.iter().map(|gpu| (gpu.name.as_str().into(), gpu.unit)).collect())
+    }
+}
+
+impl Section for Gpu {
+    fn read(&mut self, fields: &mut Fields<'_>) {
+        fields.sections("resources", &mut self.resources);
+        fields.texts("modelLabels", &mut self.model_labels);
+    }
+}
+
+impl Section for GpuResource {
+    fn read(&mut self, fields: &mut Fields<'_>) {
+        fields.require("name");
+        fields.text("name", &mut self.name);
+        let units = [
+            ("device", GpuUnit::Device),
+            ("percent", GpuUnit::Percent),
+            ("milli", GpuUnit::Milli),
+            ("spread", GpuUnit::Spread),
+            ("part", GpuUnit::Part),
+        ];
+        fields.choice("unit", &mut self.unit, &units);
     }
 }

@@ -1,15 +1,16 @@
 //! The policy document: what a platform engineer may tune, as JSON in the scheduler's `guestConfig`.
 //!
 //! Every key is optional and every default is documented. What is given is taken seriously: an unknown key, a value out
-//! of range or an impossible combination is a fault with the path of the field, and the module refuses to start. A
+//! of range or an impossible combination is a fault with the place of the field, and the module refuses to start. A
 //! policy that silently did something else would be found out only by its bill.
 
 mod binpack;
 mod cluster;
 mod faults;
+mod fields;
 mod gang;
 mod gpu;
-mod path;
+mod position;
 pub mod qos;
 mod weights;
 
@@ -17,18 +18,18 @@ pub use binpack::{
     Binpack, RequestedToCapacityRatio, ResourceWeight, ScoringStrategy, ScoringStrategyType, ShapePoint,
 };
 pub use cluster::ClusterOptions;
-pub use faults::Faults;
+pub use faults::{Fault, Faults};
 pub use gang::{CountedMembers, Gang, TopologyPolicy, UnknownSize};
-pub use gpu::GpuResources;
+pub use gpu::{Gpu, GpuResource};
 pub use qos::Qos;
 pub use weights::Weights;
 
-use serde::Deserialize;
+use fields::{Fields, Section};
 
 /// The policy document.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, rename_all = "camelCase", deny_unknown_fields))]
 pub struct Policy {
     /// How much each part of the score counts.
     pub weights: Weights,
@@ -37,7 +38,7 @@ pub struct Policy {
     /// Pods that start together or not at all.
     pub gang: Gang,
     /// Which resources are GPUs.
-    pub gpu: GpuResources,
+    pub gpu: Gpu,
     /// Keep batch and best-effort pods off hot and protected nodes.
     pub qos: Qos,
     /// How the module keeps what it knows of nodes.
@@ -52,29 +53,31 @@ impl Policy {
     /// Reads a policy document. An empty text is the default policy.
     ///
     /// # Errors
-    /// Every fault found, each with the path of the field. A document that is not JSON of the right shape stops at the
-    /// first one, with line and column.
+    /// Every fault found, each with line, column and path. A document that is no JSON stops at the first one.
     pub fn parse(text: &str) -> Result<Self, Faults> {
-        let text = text.trim_start_matches('\u{feff}').trim();
-        if text.is_empty() {
-            return Ok(Self::default());
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut policy = Self::default();
+        if !text.trim().is_empty() {
+            fields::read(text, &mut policy)?;
         }
-        let policy: Self = serde_json::from_str(text)
-            .map_err(|error| Faults::one(&path::at(text, error.line(), error.column()), error))?;
-        let mut faults = Faults::default();
-        policy.validate(&mut faults);
-        if faults.is_empty() { Ok(policy) } else { Err(faults) }
-    }
-
-    fn validate(&self, faults: &mut Faults) {
-        self.weights.validate(faults);
-        self.binpack.validate(faults);
-        self.gang.validate(faults);
-        self.gpu.validate(faults);
-        self.qos.validate(faults);
-        self.cluster.validate(faults);
+        Ok(policy)
     }
 }
 
+impl Section for Policy {
+    fn read(&mut self, fields: &mut Fields<'_>) {
+        fields.section("weights", &mut self.weights);
+        fields.section("binpack", &mut self.binpack);
+        fields.section("gang", &mut self.gang);
+        fields.section("gpu", &mut self.gpu);
+        fields.section("qos", &mut self.qos);
+        fields.section("cluster", &mut self.cluster);
+        fields.flag("podLevelResources", &mut self.pod_level_resources);
+        fields.flag("explain", &mut self.explain);
+    }
+}
+
+#[cfg(all(test, feature = "schema"))]
+mod schema_tests;
 #[cfg(test)]
 mod tests;

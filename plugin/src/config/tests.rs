@@ -1,4 +1,5 @@
 use super::*;
+use crate::object::GpuUnit;
 
 fn faults(text: &str) -> String {
     Policy::parse(text).expect_err("the document has a fault").to_string()
@@ -6,7 +7,7 @@ fn faults(text: &str) -> String {
 
 #[test]
 fn an_empty_document_is_the_default_policy() {
-    for text in ["", "  \n", "{}", "\u{feff}{}"] {
+    for text in ["", "  \n", "{}", "\u{feff}{}", r#"{"binpack":null,"weights":{"binpack":null}}"#] {
         assert_eq!(Policy::parse(text).expect("valid"), Policy::default(), "{text:?}");
     }
 }
@@ -21,26 +22,65 @@ fn an_in_tree_scoring_strategy_is_taken_as_it_is() {
     let strategy = policy.binpack.scoring_strategy.expect("given");
     assert_eq!(strategy.kind, ScoringStrategyType::RequestedToCapacityRatio);
     assert_eq!(strategy.resources, [ResourceWeight { name: "cpu".into(), weight: 1 }]);
+    let points = strategy.requested_to_capacity_ratio.expect("given").shape;
+    assert_eq!(points.iter().map(|point| (point.utilization, point.score)).collect::<Vec<_>>(), [(0, 0), (100, 10)]);
 }
 
 #[test]
-fn faults_name_the_field_and_what_is_allowed() {
-    let typo = faults(r#"{"binpack":{"scoringStrategy":{"type":"MostAlocated"}}}"#);
-    assert!(typo.starts_with("policy: binpack.scoringStrategy.type: unknown variant `MostAlocated`"), "{typo}");
-    assert!(typo.contains("`MostAllocated`") && typo.contains("line 1 column"), "{typo}");
+fn a_list_replaces_the_default() {
+    let gpu =
+        Policy::parse(r#"{"gpu":{"resources":[{"name":"a/b"},{"name":"a/c*","unit":"milli"}]}}"#).expect("valid").gpu;
+    let resource = |name: &str, unit| GpuResource { name: name.into(), unit };
+    assert_eq!(gpu.resources, [resource("a/b", GpuUnit::Device), resource("a/c*", GpuUnit::Milli)]);
+    assert_eq!(gpu.model_labels, Gpu::default().model_labels);
+}
 
-    let unknown = faults("{\n \"binpak\": {}}");
-    assert!(unknown.contains("unknown field `binpak`, expected one of") && unknown.contains("line 2"), "{unknown}");
-
+#[test]
+fn every_fault_is_found_where_it_stands() {
     assert_eq!(
-        faults(r#"{"weights":{"binpack":101},"cluster":{"verifyPerCycle":0}}"#),
-        "policy: weights.binpack: 101 is out of range, allowed are 0 to 100\n\
-         policy: cluster.verifyPerCycle: 0 is out of range, allowed are 1 to 1000"
+        faults(
+            r#"{
+  "weights": {"binpack": 101, "gpuNodeAvoidance": -1},
+  "cluster": {"verifyPerCycle": 0, "refreshPerCycle": "many", "ledgerSeconds": 1e2},
+  "binpak": {},
+  "binpack": {"scoringStrategy": {
+    "type": "MostAlocated",
+    "resources": [{"name": "cpu"}, {"weight": 1.5}, 7]
+  }},
+  "explain": true, "podLevelResources": "yes", "explain": null
+}"#
+        ),
+        "policy: line 2 column 15: weights.binpack: 101 is out of range, allowed are 0 to 100\n\
+         policy: line 2 column 31: weights.gpuNodeAvoidance: -1 is out of range, allowed are 0 to 100\n\
+         policy: line 3 column 15: cluster.verifyPerCycle: 0 is out of range, allowed are 1 to 1000\n\
+         policy: line 3 column 36: cluster.refreshPerCycle: is a string, expected a number\n\
+         policy: line 3 column 63: cluster.ledgerSeconds: is no whole number, allowed are 10 to 3600\n\
+         policy: line 4 column 3: binpak: unknown field `binpak`, expected one of `weights`, `binpack`, `gang`, `gpu`, \
+         `qos`, `cluster`, `podLevelResources`, `explain`\n\
+         policy: line 6 column 5: binpack.scoringStrategy.type: unknown variant `MostAlocated`, expected one of \
+         `LeastAllocated`, `MostAllocated`, `RequestedToCapacityRatio`\n\
+         policy: line 7 column 36: binpack.scoringStrategy.resources[1].name: is missing\n\
+         policy: line 7 column 37: binpack.scoringStrategy.resources[1].weight: is no whole number, allowed are 1 to \
+         100\n\
+         policy: line 7 column 53: binpack.scoringStrategy.resources[2]: is a number, expected an object\n\
+         policy: line 9 column 20: podLevelResources: is a string, expected true or false\n\
+         policy: line 9 column 48: explain: is given twice"
     );
-    let kind = faults(r#"{"cluster":{"refreshPerCycle":"many"}}"#);
-    assert!(kind.starts_with("policy: cluster.refreshPerCycle: invalid type: string \"many\""), "{kind}");
-    assert!(faults("{} {}").contains("trailing characters"));
-    assert!(faults("{").contains("EOF"));
+}
+
+#[test]
+fn what_is_no_json_has_a_place_too() {
+    assert_eq!(faults("{\n} {}"), "policy: line 2 column 3: trailing characters");
+    assert_eq!(faults("{"), "policy: line 1 column 1: EOF while parsing an object");
+    assert_eq!(faults("\n [1]"), "policy: line 2 column 2: is a list, expected an object");
+    assert!(faults(&"[".repeat(1000)).contains("recursion limit exceeded"));
+}
+
+#[test]
+fn a_hopeless_document_has_an_end() {
+    let fields: Vec<String> = (0..1000).map(|at| format!("\"{at}\":[]")).collect();
+    let faults = Policy::parse(&format!("{{{}}}", fields.join(","))).expect_err("a fault");
+    assert_eq!(faults.iter().count(), 50);
 }
 
 #[test]
@@ -54,9 +94,10 @@ fn impossible_strategies_are_faults() {
     assert!(faults(&ratio(r#"[{"utilization":101,"score":0}]"#)).contains("shape[0].utilization: 101 is out of range"));
     assert!(
         faults(&ratio(r#"[{"utilization":5,"score":0},{"utilization":5,"score":1}]"#))
-            .contains("shape[1].utilization: 5 does not increase")
+            .contains("shape[1].utilization: 5 does not increase, the point before it has 5")
     );
     assert!(faults(&ratio(r#"[{"utilization":5,"score":11}]"#)).contains("shape[0].score: 11 is out of range"));
+    assert!(faults(&ratio(r#"[{"utilization":5}]"#)).contains("shape[0].score: is missing"));
     assert!(
         faults(r#"{"binpack":{"scoringStrategy":{"type":"RequestedToCapacityRatio"}}}"#)
             .contains("requestedToCapacityRatio: is missing")

@@ -1,24 +1,25 @@
 //! How the parts of the score are mixed.
 
-use serde::Deserialize;
-
-use super::Faults;
+use super::fields::{Fields, Section};
 
 /// How much each part of the score counts, 0 (not at all) to 100.
 ///
 /// The score of a node is the mean of the parts that apply to the pod, weighted by these. A part that says nothing
 /// about a pod (GPU-node avoidance for a pod that asks for GPUs) is left out of the mean. With only `binpack` above 0
 /// the score equals the in-tree `NodeResourcesFit` plugin's, bit for bit.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, rename_all = "camelCase", deny_unknown_fields))]
 pub struct Weights {
     /// Fill the fullest node (`binpack`). Default 1.
+    #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub binpack: u32,
     /// Keep pods that ask for no GPU off nodes that have some, while others fit. Default 1.
+    #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub gpu_node_avoidance: u32,
     /// Batch and best-effort pods to the emptiest node, latency-sensitive ones away from hot nodes (`qos`), by measured
     /// load. Default 0.
+    #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub qos: u32,
 }
 
@@ -28,16 +29,10 @@ impl Default for Weights {
     }
 }
 
-impl Weights {
-    pub(super) fn validate(&self, faults: &mut Faults) {
-        for (path, weight) in [
-            ("weights.binpack", self.binpack),
-            ("weights.gpuNodeAvoidance", self.gpu_node_avoidance),
-            ("weights.qos", self.qos),
-        ] {
-            if weight > 100 {
-                faults.push(path, format!("{weight} is out of range, allowed are 0 to 100"));
-            }
-        }
+impl Section for Weights {
+    fn read(&mut self, fields: &mut Fields<'_>) {
+        fields.number("binpack", &mut self.binpack, 0..=100);
+        fields.number("gpuNodeAvoidance", &mut self.gpu_node_avoidance, 0..=100);
+        fields.number("qos", &mut self.qos, 0..=100);
     }
 }

@@ -5,8 +5,8 @@ use super::qos::Qos;
 use crate::cluster::{Cluster, Known, Node, NodeIndex};
 use crate::config::{Policy, ScoringStrategyType, Weights};
 use crate::host::{Code, Host, Severity};
-use crate::object::{PodInfo, ResourceNames, Resources};
-use crate::policy::binpack::{self, Formula, Shape, Term, Weighing, name_matches};
+use crate::object::{GpuNames, PodInfo};
+use crate::policy::binpack::{self, Counted, Formula, Shape, Term, Weighing};
 
 /// Weight of a GPU resource in the default strategy. With cpu and memory at 1, one of at most eight GPUs outweighs
 /// both: 20/22 x 12.5 points against 2/22 x 100.
@@ -68,9 +68,9 @@ impl Scoring {
     pub fn new(policy: &Policy) -> Self {
         let (formula, weighing) = match &policy.binpack.scoring_strategy {
             None => {
-                let gpus = policy.gpu.patterns().map(|pattern| (pattern.to_owned(), GPU_WEIGHT));
-                let rest = ["cpu", "memory"].map(|name| (name.to_owned(), 1));
-                (Formula::MostAllocated, Weighing::new(gpus.chain(rest)))
+                let rest = ["cpu", "memory"].map(|name| (Counted::Named(name.into()), 1));
+                let resources = [(Counted::AnyGpu, GPU_WEIGHT)].into_iter().chain(rest);
+                (Formula::MostAllocated, Weighing::new(resources.collect()))
             }
             Some(strategy) => {
                 let formula = match strategy.kind {
@@ -83,14 +83,13 @@ impl Scoring {
                         ))
                     }
                 };
-                (
-                    formula,
-                    Weighing::new(strategy.resources.iter().map(|resource| (resource.name.clone(), resource.weight))),
-                )
+                let resources = strategy.resources.iter();
+                let resources =
+                    resources.map(|resource| (Counted::Named(resource.name.as_str().into()), resource.weight));
+                (formula, Weighing::new(resources.collect()))
             }
         };
-        let gpu = GpuNames { patterns: policy.gpu.patterns().map(Into::into).collect(), is_gpu: Vec::new() };
-        Self { formula, weighing, gpu, table: Vec::new(), cycle: 0 }
+        Self { formula, weighing, gpu: policy.gpu.names(), table: Vec::new(), cycle: 0 }
     }
 
     /// Scores every node that passed the filters. Skip if there is nothing to say about any of them.
@@ -102,8 +101,8 @@ impl Scoring {
         policy: &Policy,
         host: &mut impl Host,
     ) -> Code {
-        self.weighing.learn(&cluster.names);
         self.gpu.learn(&cluster.names);
+        self.weighing.learn(&cluster.names, &self.gpu);
         let terms = if policy.weights.binpack > 0 { self.weighing.terms(&pod.scoring) } else { Vec::new() };
         let avoidance = policy.weights.gpu_node_avoidance > 0 && !self.gpu.any(&pod.requests);
         let score_qos = policy.weights.qos > 0 && qos.is_some_and(Qos::scores);
@@ -255,23 +254,4 @@ fn candidates(cluster: &mut Cluster, host: &mut impl Host) -> Vec<NodeIndex> {
         })
         .unwrap_or_default();
     names.iter().filter_map(|name| cluster.find(name).or_else(|| cluster.read(host, name))).collect()
-}
-
-/// Which resources are GPUs, decided once per name.
-#[derive(Debug)]
-struct GpuNames {
-    patterns: Vec<Box<str>>,
-    is_gpu: Vec<bool>,
-}
-
-impl GpuNames {
-    fn learn(&mut self, names: &ResourceNames) {
-        for (_, name) in names.iter().skip(self.is_gpu.len()) {
-            self.is_gpu.push(self.patterns.iter().any(|pattern| name_matches(pattern, name)));
-        }
-    }
-
-    fn any(&self, amounts: &Resources) -> bool {
-        amounts.iter().any(|(id, amount)| amount > 0 && self.is_gpu.get(id.index()).copied().unwrap_or(false))
-    }
 }

@@ -7,6 +7,8 @@ use super::resources::{ResourceId, ResourceNames, Resources};
 
 /// What one unit of a GPU resource is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "camelCase"))]
 pub enum GpuUnit {
     /// A whole device.
     Device,
@@ -76,7 +78,7 @@ impl GpuNames {
     /// Matches the names that are new since the last time. To be called after objects were read; costs nothing if none is.
     pub fn learn(&mut self, names: &ResourceNames) {
         for (_, name) in names.iter().skip(self.units.len()) {
-            let matched = self.patterns.iter().find(|(pattern, _)| matches(pattern, name));
+            let matched = self.patterns.iter().find(|(pattern, _)| name_matches(pattern, name));
             self.units.push(matched.map(|(_, unit)| *unit));
         }
     }
@@ -145,7 +147,8 @@ fn div_ceil(amount: i64, divisor: i64) -> i64 {
 /// Whether `name` is `pattern`, in which `*` stands for any text.
 ///
 /// Each literal between two stars is taken at its first place: a later one could not leave more room for the rest.
-fn matches(pattern: &str, name: &str) -> bool {
+#[must_use]
+pub fn name_matches(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else {
         return pattern == name;
     };
@@ -230,11 +233,11 @@ mod tests {
             ("a**c", "abc"),
             ("*b*b*", "abb"),
         ] {
-            assert!(matches(pattern, name), "{pattern} {name}");
+            assert!(name_matches(pattern, name), "{pattern} {name}");
         }
         for (pattern, name) in [("a", "ab"), ("a*a", "a"), ("a*b*c", "acb"), ("*b*b*", "ab"), ("a*b", "abc"), ("", "a")]
         {
-            assert!(!matches(pattern, name), "{pattern} {name}");
+            assert!(!name_matches(pattern, name), "{pattern} {name}");
         }
     }
 }

@@ -16,7 +16,7 @@ pub mod wire;
 
 pub use container::{Container, ContainerStatus, ResourceList, ResourceRequirements};
 pub use error::Error;
-pub use gpu::{GPU_NAMES, GpuNames, GpuRequest, GpuUnit};
+pub use gpu::{GPU_NAMES, GpuNames, GpuRequest, GpuUnit, name_matches};
 pub use meta::{Metadata, Owner};
 pub use node::Node;
 pub use pod::{Pod, WorkloadRef};

@@ -5,7 +5,7 @@
 //! with truncating division, and `RequestedToCapacityRatio` drops the weight of a resource that scores 0. One deviation:
 //! the in-tree plugin multiplies by 100 in 64 bits and wraps above about 9.2e16; here the product is exact.
 
-use crate::object::{ResourceId, Resources};
+use crate::object::{GpuNames, ResourceId, ResourceNames, Resources, name_matches};
 
 /// The highest score a part may give.
 pub const MAX_SCORE: i64 = 100;
@@ -114,30 +114,44 @@ fn percent(part: i64, whole: i64) -> i64 {
     quotient.unwrap_or(0)
 }
 
+/// Which resources a weight is for.
+#[derive(Clone, Debug)]
+pub enum Counted {
+    /// Those of this name; `*` stands for any text.
+    Named(Box<str>),
+    /// Every GPU resource.
+    AnyGpu,
+}
+
 /// Which resources count and how: a scoring strategy with its resource names resolved.
 ///
 /// Names may be patterns and new names turn up while the scheduler runs, so a weight is decided per [`ResourceId`] when
 /// the id is first met ([`Weighing::learn`]).
 #[derive(Clone, Debug)]
 pub struct Weighing {
-    patterns: Vec<(String, i64)>,
+    counted: Vec<(Counted, i64)>,
     /// Terms per known resource: a resource named twice counts twice, as in-tree.
     terms: Vec<(ResourceId, i64)>,
     known: usize,
 }
 
 impl Weighing {
-    /// Resources by name or pattern, each with its weight.
+    /// Resources, each with its weight.
     #[must_use]
-    pub fn new(patterns: impl IntoIterator<Item = (String, i64)>) -> Self {
-        Self { patterns: patterns.into_iter().collect(), terms: Vec::new(), known: 0 }
+    pub const fn new(counted: Vec<(Counted, i64)>) -> Self {
+        Self { counted, terms: Vec::new(), known: 0 }
     }
 
-    /// Takes note of resource names met since the last call. `names` must be the same table each time.
-    pub fn learn(&mut self, names: &crate::object::ResourceNames) {
+    /// Takes note of resource names met since the last call. `names` must be the same table each time, and `gpus` have
+    /// learned it.
+    pub fn learn(&mut self, names: &ResourceNames, gpus: &GpuNames) {
         for (id, name) in names.iter().skip(self.known) {
-            for (pattern, weight) in &self.patterns {
-                if name_matches(pattern, name) {
+            for (counted, weight) in &self.counted {
+                let counts = match counted {
+                    Counted::Named(pattern) => name_matches(pattern, name),
+                    Counted::AnyGpu => gpus.unit(id).is_some(),
+                };
+                if counts {
                     self.terms.push((id, *weight));
                 }
             }
@@ -154,15 +168,6 @@ impl Weighing {
             .map(|&(resource, weight)| Term { resource, request: request.get(resource), weight })
             .filter(|term| term.resource != ResourceId::PODS && (term.request != 0 || !term.resource.is_scalar()))
             .collect()
-    }
-}
-
-/// Whether a resource name is `pattern`, in which the first `*` stands for any text.
-#[must_use]
-pub fn name_matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((start, end)) => name.strip_prefix(start).is_some_and(|rest| rest.ends_with(end)),
     }
 }
 

@@ -44,8 +44,11 @@ fn a_gpu_decides_and_cpu_breaks_ties() {
     // Default weights on 8-GPU nodes: 7 GPUs used at 5 % cpu against none used at 80 %.
     let mut names = crate::object::ResourceNames::default();
     let gpu = names.intern("nvidia.com/gpu").expect("room");
-    let mut weighing = Weighing::new([("nvidia.com/*".into(), 20), ("cpu".into(), 1), ("memory".into(), 1)]);
-    weighing.learn(&names);
+    let mut gpus = GpuNames::default();
+    gpus.learn(&names);
+    let rest = ["cpu", "memory"].map(|name| (Counted::Named(name.into()), 1));
+    let mut weighing = Weighing::new([(Counted::AnyGpu, 20)].into_iter().chain(rest).collect());
+    weighing.learn(&names, &gpus);
     let pod: Resources = [(gpu, 1), (ResourceId::CPU, 100), (ResourceId::MEMORY, 1)].into_iter().collect();
     let terms = weighing.terms(&pod);
     let allocatable: Resources = [(gpu, 8), (ResourceId::CPU, 10_000), (ResourceId::MEMORY, 100)].into_iter().collect();
@@ -62,10 +65,11 @@ fn a_gpu_decides_and_cpu_breaks_ties() {
 fn a_pattern_counts_each_resource_it_matches_and_only_what_is_asked_for() {
     let mut names = crate::object::ResourceNames::default();
     let small = names.intern("nvidia.com/mig-1g.5gb").expect("room");
-    let mut weighing = Weighing::new([("nvidia.com/mig-*".into(), 5), ("cpu".into(), 1)]);
-    weighing.learn(&names);
+    let counted = [("nvidia.com/mig-*", 5), ("cpu", 1)].map(|(name, weight)| (Counted::Named(name.into()), weight));
+    let mut weighing = Weighing::new(counted.to_vec());
+    weighing.learn(&names, &GpuNames::default());
     let large = names.intern("nvidia.com/mig-3g.20gb").expect("room");
-    weighing.learn(&names);
+    weighing.learn(&names, &GpuNames::default());
     let pod: Resources = [(large, 1)].into_iter().collect();
     let terms = weighing.terms(&pod);
     assert!(terms.contains(&Term { resource: large, request: 1, weight: 5 }), "a name met later counts too");

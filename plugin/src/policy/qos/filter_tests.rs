@@ -2,12 +2,12 @@ use super::super::class::{Band, QosClass};
 use super::super::rules::ReclaimedRules;
 use super::super::usage::Measurement;
 use super::*;
-use crate::config::Qos;
+use crate::config::Policy;
 
 const GIB: i64 = 1 << 30;
 
 fn rules(document: &str) -> Rules {
-    serde_json::from_str::<Qos>(document).expect("a policy").rules().expect("switched on")
+    Policy::parse(&format!(r#"{{"qos":{document}}}"#)).expect("a policy").qos.rules().expect("switched on")
 }
 
 fn class(qos: QosClass) -> PodClass {

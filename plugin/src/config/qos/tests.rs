@@ -44,30 +44,27 @@ fn faults_name_the_field_and_what_is_allowed() {
     for (qos, expected) in [
         (
             r#"{"classes":{"BE":{"usageThresholds":{"cpu":101}}}}"#,
-            "policy: qos.classes.BE.usageThresholds.cpu: 101 is out of range, allowed are 0 to 100",
+            "qos.classes.BE.usageThresholds.cpu: 101 is out of range, allowed are 0 to 100",
         ),
-        (
-            r#"{"reclaimed":{"reserve":101}}"#,
-            "policy: qos.reclaimed.reserve: 101 is out of range, allowed are 0 to 100",
-        ),
+        (r#"{"reclaimed":{"reserve":101}}"#, "qos.reclaimed.reserve: 101 is out of range, allowed are 0 to 100"),
         (
             r#"{"usage":{"expirationSeconds":0}}"#,
-            "policy: qos.usage.expirationSeconds: 0 is out of range, allowed are 1 to 86400",
+            "qos.usage.expirationSeconds: 0 is out of range, allowed are 1 to 86400",
         ),
         (
             r#"{"usage":{"crane":{"utcOffset":"Asia/Shanghai"}}}"#,
-            "policy: qos.usage.crane.utcOffset: \"Asia/Shanghai\" is no offset such as +08:00, -05:30 or Z",
+            "qos.usage.crane.utcOffset: `Asia/Shanghai` is no offset such as +08:00, -05:30 or Z",
         ),
         (
             r#"{"estimation":{"scalingFactors":{"memory":0}}}"#,
-            "policy: qos.estimation.scalingFactors.memory: 0 is out of range, allowed are 1 to 1000",
+            "qos.estimation.scalingFactors.memory: 0 is out of range, allowed are 1 to 1000",
         ),
         (
             r#"{"estimation":{"defaultRequest":{"cpu":"-1"}}}"#,
-            "policy: qos.estimation.defaultRequest.cpu: \"-1\" is no quantity such as 250m or 200Mi",
+            "qos.estimation.defaultRequest.cpu: `-1` is no quantity such as 250m or 200Mi",
         ),
     ] {
-        assert_eq!(faults(qos), expected);
+        assert!(faults(qos).ends_with(expected), "{qos}");
     }
     assert!(faults(r#"{"undeclared":"some"}"#).contains("expected one of `ignore`, `known`, `all`"));
     assert!(faults(r#"{"classes":{"be":{}}}"#).contains("unknown field `be`, expected one of `LSE`"));
@@ -79,7 +76,7 @@ fn thresholds_stay_below_the_point_of_eviction() {
     assert!(Policy::parse(r#"{"qos":{"evictionWatermarks":{"cpu":70,"memory":85}}}"#).is_ok());
     assert_eq!(
         faults(r#"{"evictionWatermarks":{"memory":65},"classes":{"Batch":{"usageThresholds":{"memory":61}}}}"#),
-        "policy: qos.classes.Batch.usageThresholds.memory: 61 is above the eviction watermark 65 less the margin 5, \
+        "policy: line 1 column 83: qos.classes.Batch.usageThresholds.memory: 61 is above the eviction watermark 65 less the margin 5, \
          allowed are 1 to 60"
     );
     assert!(
@@ -113,9 +110,9 @@ fn offsets() {
 #[test]
 fn the_policies_to_start_from_are_valid() {
     for (name, text) in [
-        ("training", include_str!("../../../deploy/policies/training.json")),
-        ("inference", include_str!("../../../deploy/policies/inference.json")),
-        ("colocation", include_str!("../../../deploy/policies/colocation.json")),
+        ("training", include_str!("../../../../deploy/policies/training.json")),
+        ("inference", include_str!("../../../../deploy/policies/inference.json")),
+        ("colocation", include_str!("../../../../deploy/policies/colocation.json")),
     ] {
         let policy = Policy::parse(text).unwrap_or_else(|faults| panic!("{name}: {faults}"));
         assert!(policy.qos.enabled, "{name}");

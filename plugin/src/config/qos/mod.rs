@@ -1,8 +1,7 @@
 //! `qos`: which pods stay off which nodes, by class and load.
 
-use serde::Deserialize;
+mod read;
 
-use super::Faults;
 use crate::object::Quantity;
 use crate::policy::qos::class::Class;
 use crate::policy::qos::estimate::{Estimation, Factors};
@@ -14,9 +13,9 @@ use crate::policy::qos::rules::{ClassRules, IllegalPairs, ReclaimedRules, Rules,
 /// Without this key the defaults below hold. They concern only pods of class BE and Batch, and refuse to pods that
 /// declare no class nothing but nodes that are measurably hot; every other pod is scheduled as if the key were not there.
 /// Percentages are of the node's allocatable; 0 means no limit.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, rename_all = "camelCase", deny_unknown_fields))]
 pub struct Qos {
     /// Whether any QoS rule holds. Default true.
     pub enabled: bool,
@@ -45,6 +44,7 @@ pub struct Qos {
     /// `evictionMargin` below, or pods would be placed only to be evicted. Default: not known.
     pub eviction_watermarks: Limits,
     /// Percent between the thresholds of BE and Batch and the eviction watermarks. Default 5.
+    #[cfg_attr(feature = "schema", schemars(range(max = 50)))]
     pub eviction_margin: u32,
 }
 
@@ -68,32 +68,32 @@ impl Default for Qos {
 }
 
 /// Rules per class.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, deny_unknown_fields))]
 pub struct Classes {
     /// Latency sensitive, exclusive cores (also Volcano LC). Default: no rule.
-    #[serde(rename = "LSE")]
+    #[cfg_attr(feature = "schema", serde(rename = "LSE"))]
     pub lse: ClassOptions,
     /// Latency sensitive, reserved cores (also Volcano HLS, and native Guaranteed). Default: no rule.
-    #[serde(rename = "LSR")]
+    #[cfg_attr(feature = "schema", serde(rename = "LSR"))]
     pub lsr: ClassOptions,
     /// Latency sensitive (also Volcano LS, and native Burstable). Default: no rule.
-    #[serde(rename = "LS")]
+    #[cfg_attr(feature = "schema", serde(rename = "LS"))]
     pub ls: ClassOptions,
     /// LS pods in the bands koord-batch and koord-free. Default: cpu 65 and memory 80 percent.
-    #[serde(rename = "Batch")]
+    #[cfg_attr(feature = "schema", serde(rename = "Batch"))]
     pub batch: ClassOptions,
     /// Best effort (also Volcano BE, and native BestEffort). Default: cpu 65 and memory 60 percent; nodes of unknown usage
     /// only if no LSE or LSR pod runs there.
-    #[serde(rename = "BE")]
+    #[cfg_attr(feature = "schema", serde(rename = "BE"))]
     pub be: ClassOptions,
 }
 
 /// Rules for one class; what is absent keeps the default of that class.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, rename_all = "camelCase", deny_unknown_fields))]
 pub struct ClassOptions {
     /// Most that may be in use on a node, this pod included.
     pub usage_thresholds: Limits,
@@ -106,24 +106,27 @@ pub struct ClassOptions {
 }
 
 /// Percentages of allocatable cpu and memory, 1 to 100; 0 means no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, rename_all = "camelCase", deny_unknown_fields))]
 pub struct Limits {
     /// Of cpu.
+    #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub cpu: Option<u32>,
     /// Of memory.
+    #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub memory: Option<u32>,
 }
 
 /// Batch and mid resources.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, rename_all = "camelCase", deny_unknown_fields))]
 pub struct Reclaimed {
     /// Whether batch and best-effort pods stay off a node that has given out more than it now has. Default true.
     pub deny_overdrawn: bool,
     /// Percent of allocatable that stays free, 0 to 100. Default 0.
+    #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub reserve: u32,
 }
 
@@ -134,11 +137,12 @@ impl Default for Reclaimed {
 }
 
 /// Where usage comes from and how long it is good for.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, rename_all = "camelCase", deny_unknown_fields))]
 pub struct UsageSources {
     /// Age in seconds from which on the usage in node state is stale, 1 to 86400. Default 180, as LoadAware.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 86_400)))]
     pub expiration_seconds: u32,
     /// Annotations of crane-scheduler's annotator, read where node state has no fresh usage.
     pub crane: Crane,
@@ -151,9 +155,9 @@ impl Default for UsageSources {
 }
 
 /// Annotations of crane-scheduler's annotator: `cpu_usage_avg_5m` and `mem_usage_avg_5m`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, rename_all = "camelCase", deny_unknown_fields))]
 pub struct Crane {
     /// Whether they are read. Default true.
     pub enabled: bool,
@@ -162,6 +166,7 @@ pub struct Crane {
     pub utc_offset: String,
     /// Age in seconds from which on they are stale, 1 to 86400. Default 480: three minutes between updates and five of
     /// grace, as crane-scheduler.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 86_400)))]
     pub expiration_seconds: u32,
 }
 
@@ -172,20 +177,33 @@ impl Default for Crane {
 }
 
 /// How much a pod is expected to use until it is measured.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, rename_all = "camelCase", deny_unknown_fields))]
 pub struct EstimationOptions {
-    /// Percent of the larger of request and limit (at most the limit), 1 to 1000. Default cpu 85, memory 70, as LoadAware.
-    pub scaling_factors: Limits,
+    /// Percent of the larger of request and limit (at most the limit). Default cpu 85, memory 70, as LoadAware.
+    pub scaling_factors: ScalingFactors,
     /// For a pod that neither requests nor limits the resource. Default cpu `250m`, memory `200Mi`, as LoadAware.
     pub default_request: DefaultRequest,
 }
 
+/// Percentages for cpu and memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, rename_all = "camelCase", deny_unknown_fields))]
+pub struct ScalingFactors {
+    /// For cpu, 1 to 1000.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+    pub cpu: Option<u32>,
+    /// For memory, 1 to 1000.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+    pub memory: Option<u32>,
+}
+
 /// Quantities of cpu and memory.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default, rename_all = "camelCase", deny_unknown_fields))]
 pub struct DefaultRequest {
     /// Cpu.
     pub cpu: String,
@@ -228,63 +246,6 @@ impl Qos {
             hot: self.hot.over(Percents { cpu: Some(65), memory: Some(80) }),
         })
     }
-
-    pub(super) fn validate(&self, faults: &mut Faults) {
-        for class in Class::ALL {
-            let limits = self.classes.of(class).usage_thresholds;
-            limits.validate(&format!("qos.classes.{class}.usageThresholds"), faults);
-        }
-        self.best_effort_share.validate("qos.bestEffortShare", faults);
-        self.hot.validate("qos.hot", faults);
-        self.eviction_watermarks.validate("qos.evictionWatermarks", faults);
-        in_range("qos.evictionMargin", self.eviction_margin, 0, 50, faults);
-        in_range("qos.reclaimed.reserve", self.reclaimed.reserve, 0, 100, faults);
-        in_range("qos.usage.expirationSeconds", self.usage.expiration_seconds, 1, 86_400, faults);
-        in_range("qos.usage.crane.expirationSeconds", self.usage.crane.expiration_seconds, 1, 86_400, faults);
-        if self.usage.crane.offset_seconds().is_none() {
-            let found = &self.usage.crane.utc_offset;
-            faults.push("qos.usage.crane.utcOffset", format!("{found:?} is no offset such as +08:00, -05:30 or Z"));
-        }
-        for (name, factor) in
-            [("cpu", self.estimation.scaling_factors.cpu), ("memory", self.estimation.scaling_factors.memory)]
-        {
-            let path = format!("qos.estimation.scalingFactors.{name}");
-            in_range(&path, factor.unwrap_or(1), 1, 1000, faults);
-        }
-        let default = &self.estimation.default_request;
-        for (name, text) in [("cpu", &default.cpu), ("memory", &default.memory)] {
-            if Quantity::parse(text).is_ok_and(|quantity| quantity >= Quantity::ZERO) {
-                continue;
-            }
-            let path = format!("qos.estimation.defaultRequest.{name}");
-            faults.push(&path, format!("{text:?} is no quantity such as 250m or 200Mi"));
-        }
-        self.validate_watermarks(faults);
-    }
-
-    /// A threshold above the point of eviction places pods only for the node to evict them.
-    fn validate_watermarks(&self, faults: &mut Faults) {
-        let watermarks = self.eviction_watermarks.over(Percents::NONE);
-        for class in [Class::Batch, Class::Be] {
-            let thresholds = self.classes.rules(class).usage_thresholds;
-            for (name, threshold, watermark) in
-                [("cpu", thresholds.cpu, watermarks.cpu), ("memory", thresholds.memory, watermarks.memory)]
-            {
-                let Some(watermark) = watermark else { continue };
-                let most = u32::from(watermark).saturating_sub(self.eviction_margin);
-                if threshold.is_none_or(|threshold| u32::from(threshold) > most) {
-                    let found = threshold.map_or_else(|| "no limit".to_owned(), |threshold| threshold.to_string());
-                    faults.push(
-                        &format!("qos.classes.{class}.usageThresholds.{name}"),
-                        format!(
-                            "{found} is above the eviction watermark {watermark} less the margin {}, allowed are 1 to {most}",
-                            self.eviction_margin
-                        ),
-                    );
-                }
-            }
-        }
-    }
 }
 
 impl Classes {
@@ -325,11 +286,6 @@ impl Limits {
         };
         Percents { cpu: one(self.cpu, defaults.cpu), memory: one(self.memory, defaults.memory) }
     }
-
-    fn validate(self, path: &str, faults: &mut Faults) {
-        in_range(&format!("{path}.cpu"), self.cpu.unwrap_or(0), 0, 100, faults);
-        in_range(&format!("{path}.memory"), self.memory.unwrap_or(0), 0, 100, faults);
-    }
 }
 
 impl Crane {
@@ -358,12 +314,5 @@ fn clip(percent: u32) -> u8 {
     u8::try_from(percent.min(100)).unwrap_or(100)
 }
 
-fn in_range(path: &str, value: u32, least: u32, most: u32, faults: &mut Faults) {
-    if !(least..=most).contains(&value) {
-        faults.push(path, format!("{value} is out of range, allowed are {least} to {most}"));
-    }
-}
-
 #[cfg(test)]
-#[path = "qos_tests.rs"]
 mod tests;
