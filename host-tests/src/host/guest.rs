@@ -17,7 +17,7 @@ pub(super) struct Guest {
     entries: [Option<Entry>; Export::ALL.len()],
     limits: Limits,
     metered: bool,
-    /// Set once the guest has ended itself; it never runs again.
+    /// Set once the guest has ended itself. Its code still runs when called, but every call fails.
     exit: Option<u32>,
 }
 
@@ -28,26 +28,27 @@ enum Entry {
 }
 
 impl Guest {
-    /// A new instance after its `_start`, if it has one.
-    pub(super) fn new(module: &Module, shared: &Rc<Shared>, limits: Limits) -> Result<Self, String> {
+    /// A new instance after its `_start`, if it has one. The number names it in messages.
+    pub(super) fn new(module: &Module, shared: &Rc<Shared>, limits: Limits, number: u64) -> Result<Self, String> {
         let mut store = Store::new(module.instance.module().engine(), State::new(Rc::clone(shared), limits.memory));
         store.limiter(|state| &mut state.memory_limit);
         let mut guest =
             Self { store, entries: [const { None }; Export::ALL.len()], limits, metered: module.metered, exit: None };
         guest.arm();
-        let started = module.instance.instantiate(&mut guest.store).and_then(|instance| {
-            let start = instance.get_typed_func::<(), ()>(&mut guest.store, "_start").ok();
-            if let Some(start) = start {
-                start.call(&mut guest.store, ())?;
+        let failed =
+            |guest: &Self, step: &str, error: &wasmtime::Error| guest.describe("instantiate", step, module, error);
+        let instance = module.instance.instantiate(&mut guest.store).map_err(|error| failed(&guest, "", &error))?;
+        if let Ok(start) = instance.get_typed_func::<(), ()>(&mut guest.store, "_start")
+            && let Err(error) = start.call(&mut guest.store, ())
+        {
+            match error.downcast_ref() {
+                // Upstream takes this for a success.
+                Some(Fault::Exit(0)) => guest.exit = Some(0),
+                Some(Fault::Exit(_)) => return Err(failed(&guest, "", &error)),
+                _ => return Err(failed(&guest, &format!("module[{number}] function[_start] failed: "), &error)),
             }
-            Ok(instance)
-        });
-        match started {
-            Ok(instance) => guest.find_entries(&instance),
-            // The guest came to its end before its first call; upstream notices at that call.
-            Err(error) if matches!(error.downcast_ref(), Some(Fault::Exit(0))) => guest.exit = Some(0),
-            Err(error) => return Err(guest.describe("instantiate", module, &error)),
         }
+        guest.find_entries(&instance);
         guest.store.data_mut().output.clear();
         Ok(guest)
     }
@@ -80,9 +81,6 @@ impl Guest {
 
     /// Calls the guest. An i32 answers in the low half; the error is what upstream would make the status' reason.
     pub(super) fn call(&mut self, export: Export, module: &Module) -> Result<u64, String> {
-        if let Some(code) = self.exit {
-            return Err(format!("wasm: {} error: {}", export.name(), Fault::Exit(code)));
-        }
         self.arm();
         let answer = match &self.entries[export as usize] {
             Some(Entry::Nothing(function)) => function.call(&mut self.store, ()).map(|()| 0),
@@ -90,24 +88,28 @@ impl Guest {
             Some(Entry::I64(function)) => function.call(&mut self.store, ()).map(i64::cast_unsigned),
             None => Err(Fault::panic("guest doesn't export it; the scheduler would crash")),
         };
+        let answer = match (answer, self.exit) {
+            (Ok(_), Some(code)) => Err(Fault::Exit(code).into()),
+            (answer, _) => answer,
+        };
         let answer = answer.map_err(|error| {
             if let Some(Fault::Exit(code)) = error.downcast_ref() {
-                self.exit = Some(*code);
+                self.exit.get_or_insert(*code);
             }
-            self.describe(export.name(), module, &error)
+            self.describe(export.name(), "", module, &error)
         });
         self.store.data_mut().output.clear();
         answer
     }
 
     /// The error with what the guest printed before it.
-    fn describe(&self, name: &str, module: &Module, error: &wasmtime::Error) -> String {
+    fn describe(&self, name: &str, step: &str, module: &Module, error: &wasmtime::Error) -> String {
         let message = fault::message(error, &self.limits, &module.signatures);
         let output = &self.store.data().output;
         if output.is_empty() {
-            return format!("wasm: {name} error: {message}");
+            return format!("wasm: {name} error: {step}{message}");
         }
-        format!("wasm: {name} error: {}\n{message}", String::from_utf8_lossy(output))
+        format!("wasm: {name} error: {}\n{step}{message}", String::from_utf8_lossy(output))
     }
 
     /// Fuel that the last call used; 0 for modules that are not metered.

@@ -12,6 +12,7 @@ use super::engine::Limits;
 use super::exports::Export;
 use super::fault::Fault;
 use super::guest::Guest;
+use super::imports::structured;
 use super::module::Module;
 use super::pool::Pool;
 use crate::framework::{ClusterEvent, Code, EventResource, Handle, Interfaces, Plugin, Status, action};
@@ -43,6 +44,8 @@ pub struct WasmPlugin {
     shared: Rc<Shared>,
     limits: Limits,
     pool: Pool<Guest>,
+    /// How many instances there have been since the start.
+    started: u64,
     /// Whether an instance failed to start.
     closed: bool,
     stats: [CallStats; Export::ALL.len()],
@@ -63,6 +66,7 @@ impl WasmPlugin {
             module: module.clone(),
             shared,
             limits,
+            started: 1,
             closed: false,
             stats: Default::default(),
             map_order: SmallRng::seed_from_u64(0),
@@ -70,7 +74,7 @@ impl WasmPlugin {
     }
 
     fn new_pool(module: &Module, shared: &Rc<Shared>, limits: Limits) -> anyhow::Result<Pool<Guest>> {
-        let first = Guest::new(module, shared, limits);
+        let first = Guest::new(module, shared, limits, 1);
         Ok(Pool::new(first.map_err(|error| anyhow!("failed to create a guest pool: {error}"))?))
     }
 
@@ -80,7 +84,7 @@ impl WasmPlugin {
     /// As [`Self::new`].
     pub fn restart(&mut self) -> anyhow::Result<()> {
         self.pool = Self::new_pool(&self.module, &self.shared, self.limits)?;
-        self.closed = false;
+        (self.started, self.closed) = (1, false);
         Ok(())
     }
 
@@ -104,9 +108,9 @@ impl WasmPlugin {
 
     /// Calls the instance of the scheduling cycle.
     fn schedule(&mut self, export: Export, fill: impl FnOnce(&mut Call)) -> Result<(u64, &mut Call), String> {
-        let Self { module, shared, limits, pool, closed, stats, .. } = self;
+        let Self { module, shared, limits, pool, started, closed, stats, .. } = self;
         check_open(*closed, export)?;
-        let guest = pool.scheduling(|| new_guest(module, shared, *limits, closed))?;
+        let guest = pool.scheduling(|| new_guest(module, shared, *limits, started, closed))?;
         run(guest, export, module, stats, fill)
     }
 
@@ -132,15 +136,22 @@ impl WasmPlugin {
     /// `klog.FromContext(ctx).Error(err, message)`.
     fn log_error(&self, message: &str, error: &str) {
         const ERROR: i32 = 2;
-        self.shared.handle.log(ERROR, &format!("{message:?} err={error:?}"));
+        self.shared.handle.log(ERROR, &structured(message, &[("err", error)]));
     }
 }
 
 const UNEXPECTED_POD: &str = "unexpected podUID: a binding cycle without a scheduling cycle; the scheduler would crash";
 
 /// An instance that fails to start takes all the others with it: upstream closes its runtime.
-fn new_guest(module: &Module, shared: &Rc<Shared>, limits: Limits, closed: &mut bool) -> Result<Guest, String> {
-    let guest = Guest::new(module, shared, limits);
+fn new_guest(
+    module: &Module,
+    shared: &Rc<Shared>,
+    limits: Limits,
+    started: &mut u64,
+    closed: &mut bool,
+) -> Result<Guest, String> {
+    *started += 1;
+    let guest = Guest::new(module, shared, limits, *started);
     *closed = guest.is_err();
     guest
 }
@@ -210,8 +221,9 @@ impl Plugin for WasmPlugin {
         if !self.has(Export::Enqueue) {
             return Ok(all_events());
         }
-        let Self { module, shared, limits, pool, closed, stats, .. } = self;
-        let new = || new_guest(module, shared, *limits, closed);
+        let Self { module, shared, limits, pool, started, closed, stats, .. } = self;
+        check_open(*closed, Export::Enqueue).map_err(anyhow::Error::msg)?;
+        let new = || new_guest(module, shared, *limits, started, closed);
         let events = pool.outside(new, |guest| {
             run(guest, Export::Enqueue, module, stats, |_| ()).map(|(_, call)| std::mem::take(&mut call.events))
         });

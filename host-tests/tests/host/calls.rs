@@ -118,16 +118,19 @@ fn ask_node(module: &str, import: &str, name_length: u32) -> String {
 
 #[test]
 fn nodes_come_from_the_snapshot() {
-    let scheduler = Rc::new(Scheduler { nodes: vec![node("gpu"), node("cpu")], ..Scheduler::default() });
-    let reason = |fields: &str| {
-        plugin_with(fields, Rc::clone(&scheduler) as Rc<Scheduler>, Options::default()).filter(&pod("p"), "n").reason
-    };
+    let images = r#"{"img":{"Size":1000,"NumNodes":1}}"#;
+    let scheduler = Rc::new(Scheduler {
+        nodes: vec![node("gpu"), node("cpu")],
+        images: vec![("gpu".to_owned(), images.to_owned())],
+        ..Scheduler::default()
+    });
+    let reason =
+        |fields: &str| plugin_with(fields, Rc::clone(&scheduler), Options::default()).filter(&pod("p"), "n").reason;
     assert_eq!(reason(&ask_node("k8s.io/api", "node", 3)), shown(node("gpu").protobuf()));
     assert_eq!(reason(&ask_node("k8s.io/api", "node", 2)), "", "there is no node of that name");
     let outside = reason(&ask_node("k8s.io/api", "node", 1 << 20));
     assert!(outside.contains("out of memory reading nodeName (recovered by wazero)"), "{outside}");
     assert_eq!(reason(&echo("k8s.io/api", "nodeList", 4096, &["filter"])), shown(&node_list(&scheduler.nodes)));
-    let images = r#"{"img":{"Size":1000,"NumNodes":1}}"#;
     assert_eq!(reason(&ask_node("k8s.io/scheduler", "nodeImageStates", 3)), images);
     assert_eq!(reason(&ask_node("k8s.io/scheduler", "nodeImageStates", 2)), "null");
 }

@@ -79,7 +79,9 @@ fn a_trap_fails_its_call_and_no_other() {
         let mut expected =
             format!("wasm: {name} error: wasm error: unreachable\nwasm stack trace:\n\ttest.{}", signature.trim_end());
         match name {
-            "unreserve" | "postbind" => expected = format!("2 \"failed {name}\" err={expected:?}"),
+            "unreserve" | "postbind" => {
+                expected = format!("2 \"failed {name}\" err=<\n\t{}\n >", expected.replace('\n', "\n\t"))
+            }
             "normalizescore" => expected.push_str("; the scheduler would crash"),
             _ => {}
         }
@@ -98,6 +100,7 @@ fn exit_ends_the_instance_for_good() {
             |name| Status::new(Code::Error, format!("wasm: {name} error: module closed with exit_code({code})"));
         assert_eq!(plugin.filter(&pod, "n"), expected("filter"));
         assert_eq!(plugin.pre_filter(&pod).1, expected("prefilter"), "and every later call");
+        assert_eq!(plugin.score(&pod, "n"), (0, expected("score")), "though its code still runs");
         assert_eq!(plugin.instances(), 1);
         plugin.restart().expect("a new instance");
         assert!(plugin.pre_filter(&pod).1.is_success());
@@ -203,7 +206,7 @@ fn a_module_that_fails_to_start_says_so() {
     let message = |body| start(body).err().expect("does not start").to_string();
     assert!(
         message("unreachable")
-            .starts_with("failed to create a guest pool: wasm: instantiate error: wasm error: unreachable")
+            .starts_with("failed to create a guest pool: wasm: instantiate error: module[1] function[_start] failed: wasm error: unreachable")
     );
     let expected = "failed to create a guest pool: wasm: instantiate error: module closed with exit_code(2)";
     assert_eq!(message("(call $exit (i32.const 2))"), expected);

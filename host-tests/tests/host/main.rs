@@ -6,3 +6,4 @@ mod faults;
 mod mask;
 mod pool;
 mod support;
+mod upstream;

@@ -12,6 +12,8 @@ use stowage_host::object::{NodeObject, PodObject};
 #[derive(Default)]
 pub struct Scheduler {
     pub nodes: Vec<Rc<NodeObject>>,
+    /// Image states by node.
+    pub images: Vec<(String, String)>,
     pub waiting: RefCell<Vec<Rc<PodObject>>>,
     pub log: RefCell<Vec<String>>,
 }
@@ -26,7 +28,9 @@ impl Handle for Scheduler {
     }
 
     fn image_states(&self, node: &str) -> String {
-        if self.node(node).is_some() { r#"{"img":{"Size":1000,"NumNodes":1}}"#.to_owned() } else { "null".to_owned() }
+        let states = self.images.iter().find(|(name, _)| name == node);
+        let none = if self.node(node).is_some() { "{}" } else { "null" };
+        states.map_or_else(|| none.to_owned(), |(_, states)| states.clone())
     }
 
     fn reject_waiting_pod(&self, uid: &str) -> bool {

@@ -46,7 +46,10 @@ fn logs(
     if severity >= state.shared.log_severity
         && let (Some(message), Some(pairs)) = (range(memory, message, length), range(memory, pairs, pairs_length))
     {
-        print(state, severity, &structured(&text(message), &nul_terminated(pairs)));
+        let pairs = nul_terminated(pairs);
+        let pairs: Vec<(&str, &str)> =
+            pairs.chunks(2).map(|pair| (&*pair[0], pair.get(1).map_or("(MISSING)", |value| value))).collect();
+        print(state, severity, &structured(&text(message), &pairs));
     }
     Ok(())
 }
@@ -58,12 +61,15 @@ fn print(state: &State, severity: i32, message: &str) {
     }
 }
 
-/// A message with its key-value pairs as klog prints them.
-fn structured(message: &str, pairs: &[String]) -> String {
+/// A message with key-value pairs as klog prints them.
+pub(in crate::host) fn structured(message: &str, pairs: &[(&str, &str)]) -> String {
     let mut line = format!("{message:?}");
-    for pair in pairs.chunks(2) {
-        let value = pair.get(1).map_or("(MISSING)", String::as_str);
-        let _ = write!(line, " {}={value:?}", pair[0]);
+    for (key, value) in pairs {
+        let _ = if value.contains('\n') {
+            write!(line, " {key}=<\n\t{}\n >", value.replace('\n', "\n\t"))
+        } else {
+            write!(line, " {key}={value:?}")
+        };
     }
     line
 }

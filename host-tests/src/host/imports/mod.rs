@@ -13,6 +13,7 @@ mod wasi;
 use wasmtime::{Engine, Linker};
 
 use super::call::State;
+pub(super) use klog::structured;
 pub(super) use wasi::Wasi;
 
 /// The modules that the host has.
