@@ -1,7 +1,10 @@
 //! Reads everything that can be read of an object and checks what must hold for any bytes.
 //!
 //! Property tests and fuzz targets share these functions.
+#![allow(dead_code)] // Each of them uses a part.
 
+use stowage::cluster::NodeState;
+use stowage::config::Policy;
 use stowage::object::{
     Container, Error, GpuNames, GpuRequest, Metadata, Node, Pod, PodInfo, Quantity, RequestOptions, ResourceId,
     ResourceNames, Resources,
@@ -100,4 +103,26 @@ fn gpus(resources: &Resources, names: &ResourceNames) {
 /// Messages end up in conditions and logs.
 fn short(error: &Error) {
     assert!(error.to_string().chars().count() < 400);
+}
+
+/// Reads `bytes` as a node-state document; what is accepted is sane and survives a round trip.
+pub fn node_state(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    match NodeState::parse(text) {
+        Err(unknown) => assert!(!unknown.to_string().is_empty()),
+        Ok(state) => {
+            assert_eq!(u32::try_from(state.uids().count()).ok(), Some(state.pods));
+            assert!(state.requested.values().chain(state.nonzero.values()).all(|amount| *amount >= 0));
+            assert!(state.gpu_free.iter().all(|free| *free <= 1000));
+            assert_eq!(NodeState::parse(&state.to_json()).as_ref(), Ok(&state));
+        }
+    }
+}
+
+/// Reads `bytes` as a policy document; every fault says something.
+pub fn config(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Err(faults) = Policy::parse(text) {
+        assert!(!faults.is_empty() && faults.to_string().lines().all(|line| line.starts_with("policy: ")));
+    }
 }
