@@ -16,8 +16,8 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-pub use node::{Entry, Footprint, Known, Node};
-pub use node_load::NodeLoad;
+pub use node::{Entry, Known, Node};
+pub use node_load::{Footprint, NodeLoad};
 pub use node_state::{NodeState, Unknown};
 
 use crate::host::{Host, Severity};

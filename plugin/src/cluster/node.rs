@@ -1,11 +1,9 @@
 //! What is known of one node.
 
 use super::NodeIndex;
-use super::node_load::NodeLoad;
+use super::node_load::{Footprint, NodeLoad};
 use super::node_state::{self, NodeState, Unknown};
 use crate::object::{self, ResourceNames, Resources};
-use crate::policy::qos::class::QosClass;
-use crate::policy::qos::load::Load;
 
 /// A pod that the module let go to a node and that node state does not count yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,17 +18,6 @@ pub struct Entry {
     pub scored: Resources,
     /// What QoS counts for it; `None` if QoS is off.
     pub footprint: Option<Footprint>,
-}
-
-/// What a pod counts for in QoS until node state and a measurement contain it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Footprint {
-    /// Its class.
-    pub qos: QosClass,
-    /// What it is expected to use.
-    pub estimate: Load,
-    /// What it requests, batch and mid resources counted as cpu and memory.
-    pub requests: Load,
 }
 
 /// A node's readable state, with interned amounts.
@@ -59,7 +46,7 @@ pub struct Node {
     pub unschedulable: bool,
     /// Values of the tracked keys, in the order of the keys: labels first, else annotations.
     pub tracked: Vec<Option<Box<str>>>,
-    /// What it says about its load, besides node state.
+    /// What decides about its load.
     pub load: NodeLoad,
     pub(super) digest: u64,
     pub(super) read_in: u64,
@@ -84,7 +71,7 @@ impl Node {
         Ok(Self {
             at,
             name: node.meta.name.into(),
-            load: NodeLoad::read(&node.meta, &allocatable),
+            load: NodeLoad::read(&node.meta, &allocatable, known.as_ref().ok().map(|known| &known.document)),
             allocatable,
             unschedulable: node.unschedulable,
             tracked: tracked
@@ -144,6 +131,9 @@ impl Node {
             known.requested.add_all(&entry.requests);
             known.scoring_requested.add_all(&entry.scored);
         }
+        if let Some(footprint) = &entry.footprint {
+            self.load.place(footprint);
+        }
         self.entries.push(entry);
     }
 
@@ -153,6 +143,9 @@ impl Node {
         if let Ok(known) = &mut self.known {
             known.requested.sub_all(&entry.requests);
             known.scoring_requested.sub_all(&entry.scored);
+        }
+        if let Some(footprint) = &entry.footprint {
+            self.load.unplace(footprint);
         }
     }
 

@@ -2,16 +2,19 @@
 //! node.
 
 use super::CyclePod;
-use crate::cluster::{Cluster, Footprint, Node, NodeIndex, NodeState, pod_class};
+use crate::cluster::{Cluster, Footprint, Node, NodeIndex, pod_class};
 use crate::config::Policy;
 use crate::host::{Code, Host, Severity};
-use crate::object::{ResourceId, ResourceNames};
-use crate::policy::qos::class::QosClass;
+use crate::object::{ResourceId, ResourceNames, Resources};
+use crate::policy::qos::budget::{self, Budget};
+use crate::policy::qos::class::PodClass;
 use crate::policy::qos::filter::{self, NodeThresholds, Pod, Reclaimed, Rejection};
-use crate::policy::qos::load::Load;
 use crate::policy::qos::rules::{IllegalPairs, Rules};
 use crate::policy::qos::score;
 use crate::policy::qos::usage::{Measurement, Source, Timestamp, Usage};
+
+/// How many batch and mid resources there are.
+const N: usize = pod_class::RECLAIMED.len();
 
 /// The QoS part of the policy, and the question of this cycle.
 #[derive(Debug)]
@@ -23,7 +26,7 @@ pub struct Qos {
     crane_expires_after: Option<u32>,
     crane_offset_ms: i64,
     /// Numbers of the batch and mid resources.
-    reclaimed: [Option<ResourceId>; pod_class::RECLAIMED.len()],
+    reclaimed: [Option<ResourceId>; N],
     /// What the pod of this cycle puts to every node; `None` if it cannot be read.
     question: Option<Question>,
     /// Nodes that may be read again in a cycle before they are refused.
@@ -37,9 +40,11 @@ pub struct Qos {
 struct Question {
     pod: Pod,
     /// What it requests of the batch and mid resources, in their order.
-    reclaimed: [i64; pod_class::RECLAIMED.len()],
+    reclaimed: [i64; N],
     /// Whether some node may be refused to the pod.
     filters: bool,
+    /// Whether the reserve of batch and mid resources concerns it, which no budget contains.
+    reserve: bool,
 }
 
 impl Qos {
@@ -85,41 +90,41 @@ impl Qos {
     /// is looked at again here, for so many nodes a cycle: a pod refused everywhere from memory would read nothing, and
     /// wait for a node that has long cooled down. The code asks for no preemption, which would lower no measurement.
     pub fn filter(&mut self, cluster: &mut Cluster, host: &mut impl Host) -> Code {
-        let Some(question) = self.question.filter(|question| question.filters) else { return Code::Success };
+        let Some(question) = self.question.as_ref().filter(|question| question.filters) else { return Code::Success };
         let found = cluster.find(host.current_node_name());
         if let Some((at, node)) = found.and_then(|at| Some((at, cluster.node(at)?))) {
-            let verdict = self.judge(&question, node, cluster);
-            if verdict.is_ok() {
+            if self.accepts(question, node, cluster) {
                 return Code::Success;
             }
             if self.rereads == 0 || cluster.is_fresh(at) {
-                return answer(node, verdict, host);
+                return self.answer(question, node, cluster, host);
             }
         }
-        self.rereads = self.rereads.saturating_sub(1);
         let name = host.current_node_name().to_owned();
-        match cluster.read(host, &name).and_then(|at| cluster.node(at)) {
-            Some(node) => answer(node, self.judge(&question, node, cluster), host),
-            None => Code::Success,
-        }
+        let read = cluster.read(host, &name);
+        let code = match read.and_then(|at| cluster.node(at)) {
+            Some(node) if !self.accepts(question, node, cluster) => self.answer(question, node, cluster, host),
+            _ => Code::Success,
+        };
+        self.rereads = self.rereads.saturating_sub(1);
+        code
     }
 
     /// Judges the node that the pod is about to go to by what is true now.
     pub fn reserve(&self, at: NodeIndex, cluster: &mut Cluster, host: &mut impl Host) -> Code {
-        let Some(question) = self.question.filter(|question| question.filters) else { return Code::Success };
+        let Some(question) = self.question.as_ref().filter(|question| question.filters) else { return Code::Success };
         let Some(name) = cluster.node(at).map(|node| node.name.clone()) else { return Code::Success };
         let at = if cluster.is_fresh(at) { Some(at) } else { cluster.read(host, &name) };
         match at.and_then(|at| cluster.node(at)) {
-            Some(node) => answer(node, self.judge(&question, node, cluster), host),
+            Some(node) => self.answer(question, node, cluster, host),
             None => Code::Success,
         }
     }
 
     /// Whether the pod of this cycle may not join a node, as far as is known now.
     pub fn refuses(&self, node: &Node, cluster: &Cluster) -> bool {
-        self.question
-            .filter(|question| question.filters)
-            .is_some_and(|question| self.judge(&question, node, cluster).is_err())
+        let question = self.question.as_ref().filter(|question| question.filters);
+        question.is_some_and(|question| !self.accepts(question, node, cluster))
     }
 
     /// What the pod of this cycle counts for once it is placed.
@@ -147,56 +152,71 @@ impl Qos {
         Question {
             pod: Pod { class: pod.class, estimate: self.rules.estimation.of(requests, limits), requests },
             reclaimed,
+            reserve: requests_reclaimed && self.rules.reclaimed.reserve > 0,
             filters: self.rules.concern(pod.class, requests_reclaimed, own_thresholds),
         }
     }
 
+    /// The same as judging the node, from the budget of the pod's class there while that holds: pods that are alike come
+    /// in numbers, and nodes change less often than they are asked about.
+    fn accepts(&self, question: &Question, node: &Node, cluster: &Cluster) -> bool {
+        let PodClass { declared, .. } = question.pod.class;
+        let Some((class, now)) = question.pod.class.row().zip(self.now(cluster)).filter(|_| !question.reserve) else {
+            return self.judge(question, node, cluster).is_ok();
+        };
+        let budget = node.load.budget(class, declared, now).unwrap_or_else(|| {
+            let budget = self.budget(question.pod.class, node, cluster);
+            node.load.keep_budget(class, declared, Usage::holds_until(&self.sources(node), now), budget);
+            budget
+        });
+        budget.is_some_and(|budget| budget.takes(&question.pod))
+    }
+
+    fn budget(&self, class: PodClass, node: &Node, cluster: &Cluster) -> Option<Budget> {
+        let reclaimed = self.reclaimed(&[0; N], node);
+        budget::budget(&self.rules, class, &self.view(node, cluster, &reclaimed))
+    }
+
     fn judge(&self, question: &Question, node: &Node, cluster: &Cluster) -> Result<(), Rejection> {
-        let reclaimed = self.reclaimed(question, node);
+        let reclaimed = self.reclaimed(&question.reclaimed, node);
         filter::filter(&self.rules, &question.pod, &self.view(node, cluster, &reclaimed))
     }
 
-    /// The batch and mid resources that a node has or has given out.
-    fn reclaimed(&self, question: &Question, node: &Node) -> Vec<Reclaimed> {
-        let resource = |((name, id), requested): ((&'static str, &Option<ResourceId>), &i64)| {
-            let id = (*id)?;
-            let allocatable = node.allocatable.get(id);
-            let allocated = node.known().map(|known| known.requested.get(id));
-            let concerns = allocatable > 0 || allocated.unwrap_or(0) > 0;
-            concerns.then_some(Reclaimed { name, allocatable, allocated, requested: *requested })
-        };
-        pod_class::RECLAIMED.into_iter().zip(&self.reclaimed).zip(&question.reclaimed).filter_map(resource).collect()
+    /// Passes the verdict on to the scheduler.
+    fn answer(&self, question: &Question, node: &Node, cluster: &Cluster, host: &mut impl Host) -> Code {
+        let Err(rejection) = self.judge(question, node, cluster) else { return Code::Success };
+        host.status_reason(&format!("{}: {rejection}", node.name));
+        Code::UnschedulableAndUnresolvable
+    }
+
+    /// The batch and mid resources of a node.
+    fn reclaimed(&self, requested: &[i64; N], node: &Node) -> [Reclaimed; N] {
+        let allocated = node.known().map(|known| &known.requested);
+        let mut rest = self.reclaimed.iter().zip(requested);
+        pod_class::RECLAIMED.map(|name| {
+            let (id, requested) = rest.next().map_or((None, 0), |(id, requested)| (*id, *requested));
+            let of = |amounts: &Resources| id.map_or(0, |id| amounts.get(id));
+            Reclaimed { name, allocatable: of(&node.allocatable), allocated: allocated.map(of), requested }
+        })
     }
 
     fn view<'a>(&self, node: &Node, cluster: &Cluster, reclaimed: &'a [Reclaimed]) -> filter::Node<'a> {
-        let state = node.state();
-        let placed = || node.entries().iter().filter_map(|entry| entry.footprint);
-        let unmeasured = state
-            .and_then(|state| state.unmeasured.as_ref())
-            .map_or_else(Load::default, |expected| Load { cpu: expected.cpu, memory: expected.memory });
+        let load = &node.load;
         filter::Node {
-            allocatable: Load {
-                cpu: node.allocatable.get(ResourceId::CPU),
-                memory: node.allocatable.get(ResourceId::MEMORY),
-            },
+            allocatable: load.allocatable,
             usage: Usage::judge(&self.sources(node), self.now(cluster)),
-            placed_since: placed().fold(unmeasured, |sum, placed| sum.plus(placed.estimate)),
-            protected: protected(state, placed()),
-            best_effort: state.map(|state| best_effort(state, placed())),
-            thresholds: if self.node_thresholds { node.load.thresholds } else { NodeThresholds::default() },
+            placed_since: load.unmeasured(),
+            protected: load.protected(),
+            best_effort: load.best_effort(),
+            thresholds: if self.node_thresholds { load.thresholds } else { NodeThresholds::default() },
             reclaimed,
         }
     }
 
     fn sources(&self, node: &Node) -> [Source; 2] {
-        let state = node.state().and_then(|state| state.usage.as_ref());
         let crane = node.load.crane.filter(|_| self.crane_expires_after.is_some());
         [
-            Source {
-                measured: state
-                    .map(|usage| Measurement { at: usage.at, load: Load { cpu: usage.cpu, memory: usage.memory } }),
-                expires_after: self.expires_after,
-            },
+            Source { measured: node.load.measured, expires_after: self.expires_after },
             Source {
                 measured: crane.map(|measured| Measurement { at: self.utc(measured.at), ..measured }),
                 expires_after: self.crane_expires_after.unwrap_or(0),
@@ -216,28 +236,4 @@ impl Qos {
     fn utc(&self, crane_ms: Timestamp) -> Timestamp {
         crane_ms.saturating_sub(self.crane_offset_ms)
     }
-}
-
-/// Passes a verdict on to the scheduler.
-fn answer(node: &Node, verdict: Result<(), Rejection>, host: &mut impl Host) -> Code {
-    let Err(rejection) = verdict else { return Code::Success };
-    host.status_reason(&format!("{}: {rejection}", node.name));
-    Code::UnschedulableAndUnresolvable
-}
-
-/// LSE and LSR pods on a node. Without node state, those that the module placed itself; `None` if there are none of them
-/// either.
-fn protected(state: Option<&NodeState>, placed: impl Iterator<Item = Footprint>) -> Option<u32> {
-    let placed = placed.filter(|placed| placed.qos.is_protected()).fold(0_u32, |sum, _| sum.saturating_add(1));
-    let Some(state) = state else { return (placed > 0).then_some(placed) };
-    let counted = [QosClass::Lse, QosClass::Lsr].map(|class| state.qos.get(class.name()).map_or(0, |class| class.pods));
-    Some(counted.into_iter().fold(placed, u32::saturating_add))
-}
-
-fn best_effort(state: &NodeState, placed: impl Iterator<Item = Footprint>) -> Load {
-    let counted = state
-        .qos
-        .get(QosClass::Be.name())
-        .map_or_else(Load::default, |class| Load { cpu: class.cpu, memory: class.memory });
-    placed.filter(|placed| placed.qos == QosClass::Be).fold(counted, |sum, placed| sum.plus(placed.requests))
 }

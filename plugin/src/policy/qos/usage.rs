@@ -69,6 +69,16 @@ impl Usage {
         verdict
     }
 
+    /// Until when the verdict on these sources stays as it is at `now`, if they do.
+    #[must_use]
+    pub fn holds_until(sources: &[Source], now: Timestamp) -> Timestamp {
+        let turns = sources.iter().filter_map(|source| Some((source.measured?.at, source.expires_after)));
+        let turns = turns.flat_map(|(at, expires_after)| {
+            [at.saturating_sub(millis(AHEAD_SECONDS)), at.saturating_add(millis(expires_after))]
+        });
+        turns.filter(|turn| *turn > now).min().map_or(Timestamp::MAX, |turn| turn.saturating_sub(1))
+    }
+
     /// What is in use, if it is known.
     #[must_use]
     pub fn load(self) -> Option<Load> {
@@ -112,6 +122,27 @@ mod tests {
         assert_eq!(Usage::judge(&[none, old], Some(AT)), Usage::Stale { after: 180 });
         assert_eq!(Usage::judge(&[none], Some(AT)), Usage::Unknown);
         assert_eq!(Usage::judge(&[], None), Usage::Unknown);
+    }
+
+    #[test]
+    fn a_verdict_holds_until_a_measurement_becomes_believable_or_stale() {
+        let sources = [source(AT, 180), source(AT + 2_000_000, 480)];
+        let mut now = AT - 1_000_000;
+        let mut turns = Vec::new();
+        while now < Timestamp::MAX {
+            let until = Usage::holds_until(&sources, now);
+            let verdict = Usage::judge(&sources, Some(now));
+            for within in [now, now / 2 + until / 2, until] {
+                assert_eq!(Usage::judge(&sources, Some(within)), verdict);
+            }
+            now = until.saturating_add(1);
+            turns.push(verdict);
+        }
+        let known = |source: &Source| Usage::Known(source.measured.unwrap());
+        let [first, second] = &sources;
+        let expected =
+            [Usage::Ahead, known(first), Usage::Stale { after: 180 }, known(second), Usage::Stale { after: 180 }];
+        assert_eq!(turns, expected);
     }
 
     #[test]
