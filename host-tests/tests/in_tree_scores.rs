@@ -8,8 +8,8 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 use stowage::cluster::{NodeState, node_state};
 use stowage::config::Policy;
-use stowage::object::{PodInfo, RequestOptions, ResourceNames};
-use stowage::policy::binpack::{self, Formula, Shape, Weighing};
+use stowage::object::{GpuNames, PodInfo, RequestOptions, ResourceNames};
+use stowage::policy::binpack::{self, Counted, Formula, Shape, Weighing};
 use stowage_host::framework::{Code, Plugin as _};
 use stowage_host::host::Module;
 
@@ -94,10 +94,12 @@ fn native(case: &Case) -> i64 {
         }
     };
     let resources = case.strategy["resources"].as_array().expect("resources");
-    let mut weighing = Weighing::new(resources.iter().map(|resource| {
-        (resource["name"].as_str().expect("a name").to_owned(), resource["weight"].as_i64().expect("a weight"))
-    }));
-    weighing.learn(&names);
+    let counted = resources.iter().map(|resource| {
+        let name = resource["name"].as_str().expect("a name").into();
+        (Counted::Named(name), resource["weight"].as_i64().expect("a weight"))
+    });
+    let mut weighing = Weighing::new(counted.collect());
+    weighing.learn(&names, &GpuNames::default());
     binpack::score(&formula, &weighing.terms(&pod.scoring), &allocatable, &requested)
 }
 
