@@ -23,9 +23,10 @@ pub struct PodObject {
 }
 
 impl PodObject {
-    /// A pod that is not changed any more.
+    /// A pod that is not changed any more. Its managedFields are dropped, as the scheduler drops them.
     #[must_use]
-    pub fn new(pod: Pod) -> Self {
+    pub fn new(mut pod: Pod) -> Self {
+        pod.metadata.managed_fields = None;
         Self { pod, newer_spec: Map::new(), protobuf: OnceCell::new() }
     }
 
@@ -98,9 +99,10 @@ pub struct NodeObject {
 }
 
 impl NodeObject {
-    /// A node that is not changed any more.
+    /// A node that is not changed any more. Its managedFields are dropped, as the scheduler drops them.
     #[must_use]
-    pub fn new(node: Node) -> Self {
+    pub fn new(mut node: Node) -> Self {
+        node.metadata.managed_fields = None;
         Self { node, protobuf: OnceCell::new() }
     }
 
