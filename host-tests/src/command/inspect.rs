@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use crate::host::{Export, ImportInfo, Inspection, Offer};
+use crate::host::{ExportInfo, ImportInfo, Inspection, Offer, Role};
 
 /// Show what a module exports and imports, and whether the stock host takes it
 ///
@@ -44,17 +44,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if inspection.is_accepted() { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
 }
 
-/// What the host does with an export.
-fn role(inspection: &Inspection, name: &str) -> &'static str {
-    if inspection.calls.iter().any(|export| export.name() == name) {
-        "called by the host"
-    } else {
-        match name {
-            "_start" => "called once at start",
-            "memory" => "read and written by the host",
-            _ if Export::ALL.iter().any(|export| export.name() == name) => "wrong signature",
-            _ => "ignored",
-        }
+fn role(export: &ExportInfo) -> &'static str {
+    match export.role {
+        Role::Called => "called",
+        Role::Masked => "never called: its main function is missing",
+        Role::WrongSignature => "wrong signature",
+        Role::Start => "called once",
+        Role::Memory => "read and written",
+        Role::Ignored => "ignored",
     }
 }
 
@@ -68,9 +65,10 @@ fn offer(import: &ImportInfo) -> String {
 }
 
 fn document(inspection: &Inspection) -> Value {
-    let exports = inspection.exports.iter().map(
-        |export| json!({"name": export.name, "signature": export.signature, "role": role(inspection, &export.name)}),
-    );
+    let exports = inspection
+        .exports
+        .iter()
+        .map(|export| json!({"name": export.name, "signature": export.signature, "host": role(export)}));
     let imports = inspection.imports.iter().map(|import| {
         json!({
             "module": import.module,
@@ -115,7 +113,7 @@ impl fmt::Display for Table<'_> {
         let exports = inspection
             .exports
             .iter()
-            .map(|export| [export.name.clone(), export.signature.clone(), role(inspection, &export.name).to_owned()]);
+            .map(|export| [export.name.clone(), export.signature.clone(), role(export).to_owned()]);
         let imports = inspection
             .imports
             .iter()
@@ -135,4 +133,54 @@ fn columns(heading: [&str; 3], rows: impl Iterator<Item = [String; 3]>) -> Strin
         let _ = writeln!(text, "{name:first$}  {signature:second$}  {host}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inspection() -> Inspection {
+        let module = "(module
+            (import \"k8s.io/klog\" \"severity\" (func (result i32)))
+            (import \"env\" \"now\" (func))
+            (memory (export \"memory\") 2)
+            (func (export \"filter\") (result i32) (i32.const 0))
+            (func (export \"prescore\") (result i32) (i32.const 0))
+            (func (export \"enqueue\")))";
+        Inspection::of(&wat::parse_str(module).expect("WAT")).expect("a module")
+    }
+
+    #[test]
+    fn a_table_names_verdict_exports_and_imports() {
+        let size = inspection().size;
+        let expected = format!(
+            "{size} bytes
+  refused by the stock host
+    module[env] not instantiated
+  one instance serves every cycle, its memory is shared state
+
+EXPORT    SIGNATURE                   HOST
+memory    memory of at least 2 pages  read and written
+filter    () -> (i32)                 called
+prescore  () -> (i32)                 never called: its main function is missing
+enqueue   () -> ()                    called
+
+IMPORT                SIGNATURE    HOST
+k8s.io/klog severity  () -> (i32)  offered
+env now               () -> ()     no such host module
+"
+        );
+        assert_eq!(Table(&inspection()).to_string(), expected);
+    }
+
+    #[test]
+    fn json_says_the_same() {
+        let document = document(&inspection());
+        assert_eq!(document["schemaVersion"], "v1");
+        assert_eq!(document["accepted"], false);
+        assert_eq!(document["refusals"], json!(["module[env] not instantiated"]));
+        assert_eq!(document["keepsOneInstance"], true);
+        assert_eq!(document["exports"][1], json!({"name": "filter", "signature": "() -> (i32)", "host": "called"}));
+        assert_eq!(document["imports"][1]["offered"], false);
+    }
 }

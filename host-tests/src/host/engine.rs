@@ -80,6 +80,7 @@ impl ResourceLimiter for MemoryLimit {
     }
 
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(desired <= 10_000_000)
+        const MOST_ELEMENTS: usize = 10_000_000;
+        Ok(desired <= MOST_ELEMENTS)
     }
 }

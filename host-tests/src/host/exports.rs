@@ -77,6 +77,24 @@ impl Export {
         }
     }
 
+    /// Whether the scheduler calls it, given the extension points that it sees.
+    pub(super) fn is_called(self, interfaces: &Interfaces) -> bool {
+        match self {
+            Self::Enqueue | Self::PreFilter => true,
+            Self::AddPod | Self::RemovePod => interfaces.pre_filter_extensions,
+            Self::Filter => interfaces.filter,
+            Self::PostFilter => interfaces.post_filter,
+            Self::PreScore => interfaces.pre_score,
+            Self::Score => interfaces.score,
+            Self::NormalizeScore => interfaces.normalize_score,
+            Self::Reserve | Self::Unreserve => interfaces.reserve,
+            Self::Permit => interfaces.permit,
+            Self::PreBind => interfaces.pre_bind,
+            Self::Bind => interfaces.bind,
+            Self::PostBind => interfaces.post_bind,
+        }
+    }
+
     pub(super) fn answer(self) -> Answer {
         match self {
             Self::Enqueue | Self::Unreserve | Self::PostBind => Answer::Nothing,
@@ -87,7 +105,7 @@ impl Export {
 }
 
 impl Answer {
-    fn matches(self, signature: &FuncType) -> bool {
+    pub(super) fn matches(self, signature: &FuncType) -> bool {
         let mut results = signature.results();
         signature.params().len() == 0
             && match self {

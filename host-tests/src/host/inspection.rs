@@ -7,6 +7,7 @@ use super::engine::PLAIN;
 use super::exports::{Export, ExportSet};
 use super::imports::{self, HOST_MODULES};
 use super::module::{NO_MEMORY, compile, exports_memory};
+use crate::framework::Interfaces;
 
 /// Everything about a module that decides whether and how it runs.
 #[derive(Clone, Debug)]
@@ -17,8 +18,6 @@ pub struct Inspection {
     pub exports: Vec<ExportInfo>,
     /// All imports, in the module's order.
     pub imports: Vec<ImportInfo>,
-    /// The exports that the host calls; empty if one has a wrong signature.
-    pub calls: ExportSet,
     /// Why the host would refuse the module, in its words; empty if it would not.
     pub refusals: Vec<String>,
     /// What would go wrong once it runs.
@@ -34,6 +33,25 @@ pub struct ExportInfo {
     pub name: String,
     /// Its type.
     pub signature: String,
+    /// What the host does with it.
+    pub role: Role,
+}
+
+/// What the host does with an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Calls it.
+    Called,
+    /// Would call it, but the scheduler does not see its extension point: `prescore` without `score`, for one.
+    Masked,
+    /// Would call it if it had the right signature.
+    WrongSignature,
+    /// Calls it once, at the start of an instance.
+    Start,
+    /// Reads and writes it.
+    Memory,
+    /// Nothing.
+    Ignored,
 }
 
 /// An import of a module.
@@ -70,25 +88,27 @@ impl Inspection {
     pub fn of(bytes: &[u8]) -> anyhow::Result<Self> {
         let module = compile(&PLAIN, bytes)?;
         let imports = ImportInfo::all(&module, &imports::linker(&PLAIN));
-        let exports = module
-            .exports()
-            .map(|export| ExportInfo { name: export.name().to_owned(), signature: type_text(&export.ty()) });
         let detected = ExportSet::detect(&module);
         let calls = detected.as_ref().copied().unwrap_or_default();
+        let interfaces = calls.interfaces();
+        let exports = module.exports().map(|export| ExportInfo {
+            name: export.name().to_owned(),
+            signature: type_text(&export.ty()),
+            role: role(export.name(), &export.ty(), interfaces.as_ref().ok()),
+        });
 
         let mut refusals = Vec::new();
         if !exports_memory(&module) {
             refusals.push(NO_MEMORY.to_owned());
         }
         refusals.extend(imports.iter().filter_map(ImportInfo::fault));
-        refusals.extend(detected.and_then(ExportSet::interfaces).err());
+        refusals.extend(detected.err().or_else(|| interfaces.as_ref().err().cloned()));
 
         Ok(Self {
             size: bytes.len(),
             exports: exports.collect(),
             warnings: warnings(&module, calls),
             imports,
-            calls,
             refusals,
             keeps_one_instance: calls.keeps_one_instance(),
         })
@@ -98,6 +118,18 @@ impl Inspection {
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         self.refusals.is_empty()
+    }
+}
+
+fn role(name: &str, of: &ExternType, interfaces: Option<&Interfaces>) -> Role {
+    let export = Export::ALL.into_iter().find(|export| export.name() == name);
+    match (of, export) {
+        (ExternType::Memory(_), _) if name == "memory" => Role::Memory,
+        (ExternType::Func(_), None) if name == "_start" => Role::Start,
+        (ExternType::Func(signature), Some(export)) if !export.answer().matches(signature) => Role::WrongSignature,
+        (ExternType::Func(_), Some(export)) if interfaces.is_none_or(|seen| export.is_called(seen)) => Role::Called,
+        (ExternType::Func(_), Some(_)) => Role::Masked,
+        _ => Role::Ignored,
     }
 }
 

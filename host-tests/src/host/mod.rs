@@ -21,6 +21,6 @@ mod pool;
 
 pub use engine::Limits;
 pub use exports::{Export, ExportSet};
-pub use inspection::{ImportInfo, Inspection, Offer};
+pub use inspection::{ExportInfo, ImportInfo, Inspection, Offer, Role};
 pub use module::Module;
 pub use plugin::{CallStats, Options, WasmPlugin};

@@ -1,7 +1,7 @@
 //! Which modules load.
 
 use stowage_host::framework::{ClusterEvent, EventResource, Plugin as _, action};
-use stowage_host::host::{Inspection, Module, Offer};
+use stowage_host::host::{Inspection, Module, Offer, Role};
 
 use crate::support::{plugin, wasm};
 
@@ -146,7 +146,9 @@ fn an_inspection_lists_everything() {
     assert_eq!(offers, [Offer::Offered, other, Offer::NoSuchName, Offer::NoSuchModule]);
     assert_eq!(inspection.imports[3].signature, "() -> (f64)");
     let helper = inspection.exports.iter().find(|export| export.name == "helper").expect("listed");
-    assert_eq!(helper.signature, "(i64) -> ()");
+    assert_eq!((helper.signature.as_str(), helper.role), ("(i64) -> ()", Role::Ignored));
+    let role = |name| inspection.exports.iter().find(|export| export.name == name).expect("listed").role;
+    assert_eq!([role("filter"), role("memory"), role("normalizescore")], [Role::Called, Role::Memory, Role::Called]);
     assert_eq!(inspection.refusals.len(), 4, "{:?}", inspection.refusals);
     assert!(!inspection.keeps_one_instance);
     let warnings = inspection.warnings.join("\n");
