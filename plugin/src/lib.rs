@@ -35,6 +35,7 @@ pub mod host;
 pub mod json;
 pub mod object;
 pub mod policy;
+mod sort;
 
 #[cfg(test)]
 mod testing;

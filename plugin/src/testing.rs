@@ -91,6 +91,8 @@ pub struct FakeHost {
     pub node_names: Vec<String>,
     pub events: Vec<(u32, u32)>,
     pub log: Vec<String>,
+    /// The list of all nodes, as last asked for.
+    pub list: Vec<u8>,
     /// How many nodes were asked for.
     pub node_reads: usize,
 }
@@ -126,6 +128,11 @@ impl Host for FakeHost {
     fn node(&mut self, name: &str) -> &[u8] {
         self.node_reads += 1;
         self.nodes.get(name).map_or(&[], Vec::as_slice)
+    }
+    fn node_list(&mut self) -> &[u8] {
+        let list = self.nodes.values().fold(Message::default(), |list, node| list.bytes(2, node));
+        self.list = list.encode();
+        &self.list
     }
     fn status_reason(&mut self, reason: &str) {
         reason.clone_into(&mut self.reason);

@@ -10,6 +10,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Node;
 use stowage::cluster::node_state::{self, NodeState};
 use stowage::cluster::pod_class::pod_class;
+use stowage::cluster::pod_gang;
 use stowage::object::{self, RequestOptions, ResourceNames};
 use stowage::policy::qos::class::QosClass;
 
@@ -68,6 +69,7 @@ impl Metered {
 struct Counted {
     facts: object::PodInfo,
     class: QosClass,
+    gang: Option<String>,
     first: Time,
 }
 
@@ -110,8 +112,10 @@ impl Publisher {
         let metered = self.usage.get(&*node.name);
         for pod in node.pods.iter().filter(|pod| pod.bound) {
             let counted = read.entry(pod.info.uid.clone()).or_insert_with(|| Counted::read(pod, &mut names, now));
-            let Some(Counted { facts, class, first }) = counted else { continue };
-            state.count(facts, &names, Some(class.name()), None);
+            let Some(Counted { facts, class, gang, first }) = counted else { continue };
+            // A member that is about to go will not be there for its siblings.
+            let gang = gang.as_deref().filter(|_| pod.info.pod().metadata.deletion_timestamp.is_none());
+            state.count(facts, &names, Some(class.name()), gang);
             // What ran at the start is part of every measurement.
             let unmeasured =
                 metered.map_or(!first.is_zero() && now.saturating_sub(*first) < BLIND, |it| *first > it.since);
@@ -152,7 +156,7 @@ impl Counted {
         let view = object::Pod::parse(pod.info.object.protobuf()).ok()?;
         let facts = object::PodInfo::of(&view, names, &RequestOptions::default()).ok()?;
         let (class, _) = pod_class(&view, &facts, names);
-        Some(Self { facts, class: class.qos, first: now })
+        Some(Self { facts, class: class.qos, gang: pod_gang::count_key(&view), first: now })
     }
 }
 

@@ -5,10 +5,13 @@
 //! entry per pod on its node. A node without readable node state is *unknown*: it gets no opinion, and is never taken
 //! for an empty one.
 
+pub mod gangs;
 mod node;
 mod node_load;
 pub mod node_state;
 pub mod pod_class;
+pub mod pod_gang;
+mod survey;
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +36,12 @@ impl NodeIndex {
     pub fn index(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
+
+    /// The same as a number of 32 bits.
+    #[must_use]
+    pub fn row(self) -> u32 {
+        self.0
+    }
 }
 
 /// Most nodes that facts are kept of; Kubernetes supports 5,000.
@@ -54,6 +63,12 @@ pub struct Cluster {
     order: std::collections::VecDeque<u64>,
     /// Keys of node labels and annotations whose values are kept.
     tracked: Vec<Box<str>>,
+    /// Keys of node labels that rules of pods look at.
+    label_keys: Vec<Box<str>>,
+    /// Members of gangs that node state counts, over all nodes; keyed as in node state.
+    gang_members: BTreeMap<Box<str>, u32>,
+    /// Grows whenever something here changes.
+    generation: u64,
     ledger_ms: i64,
     clock_ms: i64,
     /// The latest time that crane wrote, in the annotator's zone.
@@ -77,6 +92,9 @@ impl Cluster {
             placed: BTreeMap::new(),
             order: std::collections::VecDeque::new(),
             tracked: tracked.into_iter().collect(),
+            label_keys: Vec::new(),
+            gang_members: BTreeMap::new(),
+            generation: 0,
             ledger_ms: i64::from(ledger_seconds).saturating_mul(1000),
             clock_ms: 0,
             crane_ms: None,
@@ -132,6 +150,24 @@ impl Cluster {
         self.nodes.iter().flatten().map(|node| (node.at, node))
     }
 
+    /// The node in a row of a table with one row per node.
+    #[must_use]
+    pub fn at_row(&self, row: u32) -> Option<&Node> {
+        self.nodes.get(usize::try_from(row).ok()?).and_then(Option::as_ref)
+    }
+
+    /// Whether the module let the pod go to a node and node state does not count it yet.
+    #[must_use]
+    pub fn is_placed(&self, uid: u64) -> bool {
+        self.placed.contains_key(&uid)
+    }
+
+    /// Changes whenever something known of the cluster does.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// One more than the largest index in use: the size of a table with one row per node.
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -147,30 +183,40 @@ impl Cluster {
     /// Reads a node from the scheduler's snapshot, whether or not it is known. `None` if there is no such node (and
     /// what was known of it is forgotten) or if its object cannot be read.
     pub fn read(&mut self, host: &mut impl Host, name: &str) -> Option<NodeIndex> {
-        let known = self.find(name);
+        let mut news = Vec::new();
         let bytes = host.node(name);
-        if bytes.is_empty() {
-            if let Some(at) = known {
+        let at = if bytes.is_empty() {
+            if let Some(at) = self.find(name) {
                 self.forget(at);
             }
-            return None;
+            None
+        } else {
+            self.take_in(name, bytes, &mut news)
+        };
+        for line in news {
+            host.log(Severity::Error, &line);
         }
+        at
+    }
+
+    /// Notes what a node is now. What is worth a line in the log goes to `news`.
+    fn take_in(&mut self, name: &str, bytes: &[u8], news: &mut Vec<String>) -> Option<NodeIndex> {
+        let known = self.find(name);
         let digest = digest(bytes);
         let horizon = self.clock_ms.saturating_sub(self.ledger_ms);
         if let Some(node) = known.and_then(|at| self.nodes.get_mut(at.index()).and_then(Option::as_mut))
             && node.digest == digest
         {
             node.read_in = self.cycle;
-            for entry in node.settle(horizon) {
-                self.placed.remove(&entry.uid);
-            }
+            let settled = node.settle(horizon);
+            self.forget_placed(&settled);
             return known;
         }
         let at = known.or_else(|| self.next_index())?;
-        let mut node = match Node::read(at, bytes, &mut self.names, &self.tracked) {
+        let mut node = match Node::read(at, bytes, &mut self.names, &self.tracked, &self.label_keys) {
             Ok(node) => node,
             Err(error) => {
-                host.log(Severity::Error, &format!("node {name}: cannot be read, it gets no opinion: {error}"));
+                news.push(format!("node {name}: cannot be read, it gets no opinion: {error}"));
                 if known.is_some() {
                     self.forget(at);
                 }
@@ -181,23 +227,36 @@ impl Cluster {
         node.read_in = self.cycle;
         let before = self.nodes.get_mut(at.index()).and_then(Option::take);
         if let Some(why) = node.news(before.as_ref()) {
-            host.log(Severity::Error, &format!("node {name}: allocation unknown, it gets no opinion: {why}"));
+            news.push(format!("node {name}: allocation unknown, it gets no opinion: {why}"));
         }
         if let Some(state) = node.state() {
             self.clock_ms = self.clock_ms.max(state.at);
         }
-        self.note_load(host, before.as_ref(), &node);
+        self.note_load(news, before.as_ref(), &node);
+        self.count_gangs(before.as_ref(), Some(&node));
         for entry in before.map(Node::into_entries).unwrap_or_default() {
             node.place(entry);
         }
-        for entry in node.settle(horizon) {
-            self.placed.remove(&entry.uid);
-        }
+        let settled = node.settle(horizon);
+        self.forget_placed(&settled);
         if known.is_none() {
             self.by_name.insert(name.into(), at);
         }
         self.store(at, node);
         Some(at)
+    }
+
+    fn forget_placed(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            self.placed.remove(&entry.uid);
+        }
+        if !entries.is_empty() {
+            self.changed();
+        }
+    }
+
+    fn changed(&mut self) {
+        self.generation = self.generation.saturating_add(1);
     }
 
     /// Reads up to `count` known nodes again, in turn.
@@ -224,6 +283,7 @@ impl Cluster {
         let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::as_mut) else { return };
         node.place(Entry { uid, placed_ms, requests: pod.requests.clone(), scored: pod.placed.clone(), footprint });
         self.placed.insert(uid, at);
+        self.changed();
         self.order.push_back(uid);
         if self.order.len() > MAX_PLACED.saturating_mul(2) {
             let placed = &self.placed;
@@ -234,6 +294,7 @@ impl Cluster {
     /// Takes a pod out of the ledger: it was not bound, or is back in the queue. Answers where it was.
     pub fn unplace(&mut self, uid: u64) -> Option<NodeIndex> {
         let at = self.placed.remove(&uid)?;
+        self.changed();
         self.nodes.get_mut(at.index()).and_then(Option::as_mut)?.unplace(uid);
         Some(at)
     }
@@ -244,14 +305,13 @@ impl Cluster {
         self.placed.len()
     }
 
-    fn note_load(&mut self, host: &mut impl Host, before: Option<&Node>, node: &Node) {
+    fn note_load(&mut self, news: &mut Vec<String>, before: Option<&Node>, node: &Node) {
         self.crane_ms = self.crane_ms.max(node.load.crane.map(|measured| measured.at));
         let own = |node: &Node| usize::from(node.has_own_thresholds());
         self.own_thresholds = self.own_thresholds.saturating_sub(before.map_or(0, own)).saturating_add(own(node));
         if node.load.broken_thresholds && before.is_none_or(|before| !before.load.broken_thresholds) {
             let name = &node.name;
-            let message = format!("node {name}: {} cannot be read, the policy's hold", node_load::THRESHOLDS);
-            host.log(Severity::Error, &message);
+            news.push(format!("node {name}: {} cannot be read, the policy's hold", node_load::THRESHOLDS));
         }
     }
 
@@ -271,11 +331,14 @@ impl Cluster {
         if let Some(slot) = self.nodes.get_mut(at.index()) {
             *slot = Some(node);
         }
+        self.changed();
     }
 
     fn forget(&mut self, at: NodeIndex) {
         let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::take) else { return };
         self.by_name.remove(&node.name);
+        self.count_gangs(Some(&node), None);
+        self.changed();
         if node.has_own_thresholds() {
             self.own_thresholds = self.own_thresholds.saturating_sub(1);
         }

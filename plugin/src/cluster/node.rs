@@ -3,7 +3,8 @@
 use super::NodeIndex;
 use super::node_load::{Footprint, NodeLoad};
 use super::node_state::{self, NodeState, Unknown};
-use crate::object::{self, ResourceNames, Resources};
+use crate::object::{self, ResourceNames, Resources, Taint};
+use crate::sort::sort;
 
 /// A pod that the module let go to a node and that node state does not count yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,10 @@ pub struct Node {
     pub allocatable: Resources,
     /// Cordoned (`spec.unschedulable`).
     pub unschedulable: bool,
+    /// The taints that keep pods away.
+    pub taints: Vec<Taint>,
+    /// Values of the labels that rules of pods look at, in the order of [`super::Cluster::label_keys`].
+    pub labels: Vec<Option<Box<str>>>,
     /// Values of the tracked keys, in the order of the keys: labels first, else annotations.
     pub tracked: Vec<Option<Box<str>>>,
     /// What decides about its load.
@@ -61,6 +66,7 @@ impl Node {
         bytes: &[u8],
         names: &mut ResourceNames,
         tracked: &[Box<str>],
+        label_keys: &[Box<str>],
     ) -> Result<Self, object::Error> {
         let node = object::Node::parse(bytes)?;
         let known = match node.meta.annotation(node_state::ANNOTATION) {
@@ -74,6 +80,8 @@ impl Node {
             load: NodeLoad::read(&node.meta, &allocatable, known.as_ref().ok().map(|known| &known.document)),
             allocatable,
             unschedulable: node.unschedulable,
+            taints: node.taints()?,
+            labels: label_keys.iter().map(|key| node.meta.label(key).map(Into::into)).collect(),
             tracked: tracked
                 .iter()
                 .map(|key| node.meta.label(key).or_else(|| node.meta.annotation(key)).map(Into::into))
@@ -162,7 +170,7 @@ impl Known {
             scoring_requested.set(id, amount);
         }
         let mut uids: Vec<u32> = document.uids().collect();
-        uids.sort_unstable();
+        sort(&mut uids);
         document.uids = String::new();
         Ok(Self { document, requested, scoring_requested, uids })
     }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::pod_class;
 use crate::object::{PodInfo, ResourceId, ResourceNames, Resources};
 use crate::policy::qos::estimate::Estimation;
+use crate::sort::sort;
 
 /// The annotation that holds the document.
 pub const ANNOTATION: &str = "stowage.dev/node-state";
@@ -51,7 +52,8 @@ pub struct NodeState {
     /// or, where nothing is measured here, within the last five minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmeasured: Option<Expected>,
-    /// Members of each gang on the node, by `namespace/name`.
+    /// Members of each gang on the node, by `namespace/name` or `namespace/name/role` (see
+    /// [`super::pod_gang::count_key`]).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gangs: BTreeMap<String, u32>,
     /// Free thousandths of each GPU, where the device plugin tells which pod has which device.
@@ -145,7 +147,8 @@ impl NodeState {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Counts a pod that is on the node. `class` is its QoS class, `gang` the `namespace/name` of its gang.
+    /// Counts a pod that is on the node. `class` is its QoS class, `gang` what
+    /// [`super::pod_gang::count_key`] says.
     ///
     /// Call [`NodeState::seal`] after the last one.
     pub fn count(&mut self, pod: &PodInfo, names: &ResourceNames, class: Option<&str>, gang: Option<&str>) {
@@ -182,7 +185,7 @@ impl NodeState {
     /// Puts the counted pods in order, so that equal states are equal documents.
     pub fn seal(&mut self) {
         let mut uids: Vec<u32> = self.uids().collect();
-        uids.sort_unstable();
+        sort(&mut uids);
         self.uids = uids.iter().map(|uid| format!("{uid:08x}")).collect();
     }
 

@@ -6,6 +6,7 @@ use super::fields::{Fields, Section};
 use crate::policy::gang::membership::{LONGEST_WAIT_SECONDS, MatchPolicy};
 use crate::policy::gang::planner::Topology;
 use crate::policy::gang::recognise;
+use crate::sort::sort_by_key;
 
 /// Pods that start together or not at all.
 ///
@@ -104,7 +105,7 @@ impl Gang {
         let list = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect();
         let mut sizes: Vec<(Box<str>, u32)> =
             self.sizes.iter().map(|(pattern, min)| (pattern.as_str().into(), *min)).collect();
-        sizes.sort_by_key(|(pattern, _)| core::cmp::Reverse(pattern.len()));
+        sort_by_key(&mut sizes, |(pattern, _)| core::cmp::Reverse(pattern.len()));
         recognise::Options {
             sizes,
             leader_first: list(&self.leader_first),

@@ -117,7 +117,7 @@ fn the_schemas_defaults_are_the_defaults() {
         .iter()
         .map(|(name, section)| (name.clone(), section["default"].clone()))
         .collect();
-    assert_eq!(defaults["weights"], json!({"binpack": 1, "gpuNodeAvoidance": 1, "qos": 0}));
+    assert_eq!(defaults["weights"], json!({"binpack": 1, "gpuNodeAvoidance": 1, "locality": 4, "qos": 0}));
     assert_eq!(Policy::parse(&Value::Object(defaults).to_string()).expect("valid"), Policy::default());
 }
 

@@ -17,6 +17,10 @@ pub struct Weights {
     /// Keep pods that ask for no GPU off nodes that have some, while others fit. Default 1.
     #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub gpu_node_avoidance: u32,
+    /// Members of a gang near their siblings: on the planned node, then in the same topology domain (`gang`). Default 4,
+    /// so that it outweighs the parts above.
+    #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
+    pub locality: u32,
     /// Batch and best-effort pods to the emptiest node, latency-sensitive ones away from hot nodes (`qos`), by measured
     /// load. Default 0.
     #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
@@ -25,7 +29,7 @@ pub struct Weights {
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { binpack: 1, gpu_node_avoidance: 1, qos: 0 }
+        Self { binpack: 1, gpu_node_avoidance: 1, locality: 4, qos: 0 }
     }
 }
 
@@ -33,6 +37,7 @@ impl Section for Weights {
     fn read(&mut self, fields: &mut Fields<'_>) {
         fields.number("binpack", &mut self.binpack, 0..=100);
         fields.number("gpuNodeAvoidance", &mut self.gpu_node_avoidance, 0..=100);
+        fields.number("locality", &mut self.locality, 0..=100);
         fields.number("qos", &mut self.qos, 0..=100);
     }
 }

@@ -3,6 +3,8 @@
 //! The scheduler calls PreFilter, Filter per node, PreScore, Score per node and Reserve for one pod at a time, and
 //! Unreserve whenever a binding fails, also in the middle of another pod's cycle. Calls are serialised.
 
+mod gang;
+mod gang_facts;
 mod qos;
 #[cfg(test)]
 mod qos_tests;
@@ -17,8 +19,9 @@ use crate::object::{self, PodInfo, RequestOptions};
 use crate::policy::qos::class::PodClass;
 use crate::policy::qos::pairs::IllegalPair;
 
+use gang::{GangPod, Gangs};
 use qos::Qos;
-use scoring::Scoring;
+use scoring::{Others, Scoring};
 
 /// Kinds of objects and actions on them, as the scheduler numbers them.
 mod event {
@@ -30,6 +33,7 @@ mod event {
     pub const NODE_LABEL: u32 = 8;
     pub const NODE_TAINT: u32 = 16;
     pub const NODE_ANNOTATION: u32 = 64;
+    pub const POD_LABEL: u32 = 128;
 }
 
 /// The policy at work.
@@ -39,6 +43,7 @@ pub struct Module {
     cluster: Cluster,
     scoring: Scoring,
     qos: Option<Qos>,
+    gangs: Option<Gangs>,
     /// The pod of this cycle, once a step needed it; `Some(None)` if it cannot be read.
     pod: Option<Option<CyclePod>>,
 }
@@ -50,6 +55,8 @@ struct CyclePod {
     class: PodClass,
     /// The rule that its class, band and resources break together.
     illegal: Option<IllegalPair>,
+    /// `None` if gangs are switched off.
+    gang: Option<GangPod>,
 }
 
 impl Module {
@@ -62,6 +69,7 @@ impl Module {
         let mut cluster = Cluster::new([], policy.cluster.ledger_seconds);
         Ok(Self {
             qos: Qos::new(&policy, &mut cluster.names),
+            gangs: Gangs::new(&policy, &mut cluster),
             cluster,
             scoring: Scoring::new(&policy),
             pod: None,
@@ -73,44 +81,73 @@ impl Module {
     ///
     /// No general Pod update is among them: the scheduler's own status patch after a rejection would be one.
     pub fn enqueue(&mut self, host: &mut impl Host) {
-        use event::{ADD, DELETE, NODE, NODE_ALLOCATABLE, NODE_ANNOTATION, NODE_LABEL, NODE_TAINT, POD};
+        use event::{ADD, DELETE, NODE, NODE_ALLOCATABLE, NODE_ANNOTATION, NODE_LABEL, NODE_TAINT, POD, POD_LABEL};
         // Load and node state travel in annotations: a pod refused for them waits for nothing else.
-        let annotations = if self.qos.is_some() { NODE_ANNOTATION } else { 0 };
+        let annotations = if self.qos.is_some() || self.gangs.is_some() { NODE_ANNOTATION } else { 0 };
+        // The publisher tells the size of a gang in a label of its pods.
+        let labels = if self.gangs.is_some() { POD_LABEL } else { 0 };
         let node = ADD | NODE_ALLOCATABLE | NODE_LABEL | NODE_TAINT | annotations;
-        host.cluster_events(&[(POD, ADD | DELETE), (NODE, node)]);
+        host.cluster_events(&[(POD, ADD | DELETE | labels), (NODE, node)]);
     }
 
-    /// A pod's cycle begins.
+    /// A pod's cycle begins. Skip unless some node may be refused to the pod, which so costs no Filter call.
     pub fn pre_filter(&mut self, host: &mut impl Host) -> Code {
         self.cluster.begin_cycle();
         self.pod = None;
-        let Some(qos) = &mut self.qos else { return Code::Skip };
-        let pod = pod(&mut self.pod, &mut self.cluster, &self.policy, host);
-        qos.pre_filter(pod, &self.cluster, host)
+        if self.qos.is_none() && self.gangs.is_none() {
+            return Code::Skip;
+        }
+        self.read_pod(host);
+        let pod = self.pod.as_ref().and_then(Option::as_ref);
+        let by_qos = match &mut self.qos {
+            Some(qos) => qos.pre_filter(pod, &self.cluster, host),
+            None => Code::Skip,
+        };
+        if !matches!(by_qos, Code::Success | Code::Skip) {
+            return by_qos;
+        }
+        let by_gang = match self.gangs.as_mut().zip(pod) {
+            Some((gangs, pod)) => gangs.pre_filter(pod, self.qos.as_ref(), &mut self.cluster, host),
+            None => Code::Skip,
+        };
+        if by_gang == Code::Skip { by_qos } else { by_gang }
     }
 
     /// May the pod run on the current node?
     pub fn filter(&mut self, host: &mut impl Host) -> Code {
-        match &mut self.qos {
+        let by_qos = match &mut self.qos {
             Some(qos) => qos.filter(&mut self.cluster, host),
             None => Code::Success,
+        };
+        match &mut self.gangs {
+            Some(gangs) if by_qos == Code::Success => gangs.filter(self.qos.as_ref(), &mut self.cluster, host),
+            _ => by_qos,
         }
     }
 
     /// Preemption adds a pod to the current node.
-    pub fn add_pod(&mut self, _host: &mut impl Host) -> Code {
-        Code::Success
+    pub fn add_pod(&mut self, host: &mut impl Host) -> Code {
+        self.try_without(false, host)
     }
 
     /// Preemption takes a pod from the current node.
-    pub fn remove_pod(&mut self, _host: &mut impl Host) -> Code {
+    pub fn remove_pod(&mut self, host: &mut impl Host) -> Code {
+        self.try_without(true, host)
+    }
+
+    fn try_without(&mut self, without: bool, host: &mut impl Host) -> Code {
+        if let Some(gangs) = &mut self.gangs {
+            gangs.try_without(without, &self.policy, &mut self.cluster, host);
+        }
         Code::Success
     }
 
     /// Scores all nodes that are left.
     pub fn pre_score(&mut self, host: &mut impl Host) -> Code {
-        let Some(pod) = pod(&mut self.pod, &mut self.cluster, &self.policy, host) else { return Code::Skip };
-        self.scoring.score_all(&pod.info, self.qos.as_ref(), &mut self.cluster, &self.policy, host)
+        self.read_pod(host);
+        let Some(Some(pod)) = &self.pod else { return Code::Skip };
+        let others = Others { qos: self.qos.as_ref(), gangs: self.gangs.as_ref() };
+        self.scoring.score_all(&pod.info, others, &mut self.cluster, &self.policy, host)
     }
 
     /// The score of the current node, 0..100.
@@ -121,12 +158,19 @@ impl Module {
     /// The pod goes to the current node.
     pub fn reserve(&mut self, host: &mut impl Host) -> Code {
         let name = host.current_node_name().to_owned();
-        let Some(pod) = pod(&mut self.pod, &mut self.cluster, &self.policy, host) else { return Code::Success };
+        self.read_pod(host);
+        let Some(Some(pod)) = &self.pod else { return Code::Success };
         let Some(at) = self.cluster.find(&name).or_else(|| self.cluster.read(host, &name)) else {
             return Code::Success;
         };
         if let Some(qos) = &self.qos {
             match qos.reserve(at, &mut self.cluster, host) {
+                Code::Success => {}
+                refused => return refused,
+            }
+        }
+        if let Some(gangs) = &mut self.gangs {
+            match gangs.reserve(at.row(), self.qos.as_ref(), &self.cluster, host) {
                 Code::Success => {}
                 refused => return refused,
             }
@@ -138,24 +182,23 @@ impl Module {
 
     /// The pod does not go there after all. Comes from another pod's binding, at any time.
     pub fn unreserve(&mut self, host: &mut impl Host) {
-        if let Some(pod) = read_pod(&mut self.cluster, &self.policy, host) {
-            self.cluster.unplace(node_state::uid_hash(&pod.info.uid));
+        let Some(pod) = read_pod(&mut self.cluster, self.gangs.as_ref(), &self.policy, host) else { return };
+        self.cluster.unplace(node_state::uid_hash(&pod.info.uid));
+        if let Some(gangs) = &mut self.gangs {
+            gangs.unreserve(&pod);
+        }
+    }
+
+    /// Reads the pod of this cycle, unless a step has done so.
+    fn read_pod(&mut self, host: &mut impl Host) {
+        if self.pod.is_none() {
+            self.pod = Some(read_pod(&mut self.cluster, self.gangs.as_ref(), &self.policy, host));
         }
     }
 }
 
-/// The pod of this cycle, read when first needed.
-fn pod<'a>(
-    slot: &'a mut Option<Option<CyclePod>>,
-    cluster: &mut Cluster,
-    policy: &Policy,
-    host: &mut impl Host,
-) -> Option<&'a CyclePod> {
-    slot.get_or_insert_with(|| read_pod(cluster, policy, host)).as_ref()
-}
-
-fn read_pod(cluster: &mut Cluster, policy: &Policy, host: &mut impl Host) -> Option<CyclePod> {
-    match CyclePod::read(host.current_pod(), cluster, policy) {
+fn read_pod(cluster: &mut Cluster, gangs: Option<&Gangs>, policy: &Policy, host: &mut impl Host) -> Option<CyclePod> {
+    match CyclePod::read(host.current_pod(), cluster, gangs, policy) {
         Ok(pod) => Some(pod),
         Err(error) => {
             host.log(Severity::Error, &format!("pod cannot be read, no opinion on it: {error}"));
@@ -165,11 +208,17 @@ fn read_pod(cluster: &mut Cluster, policy: &Policy, host: &mut impl Host) -> Opt
 }
 
 impl CyclePod {
-    fn read(bytes: &[u8], cluster: &mut Cluster, policy: &Policy) -> Result<Self, object::Error> {
+    fn read(
+        bytes: &[u8],
+        cluster: &mut Cluster,
+        gangs: Option<&Gangs>,
+        policy: &Policy,
+    ) -> Result<Self, object::Error> {
         let options = RequestOptions { pod_level: policy.pod_level_resources };
         let pod = object::Pod::parse(bytes)?;
         let info = PodInfo::of(&pod, &mut cluster.names, &options)?;
         let (class, illegal) = pod_class::pod_class(&pod, &info, &cluster.names);
-        Ok(Self { info, class, illegal })
+        let gang = gangs.map(|gangs| gangs.read(&pod)).transpose()?;
+        Ok(Self { info, class, illegal, gang })
     }
 }

@@ -365,8 +365,8 @@ fn scores_follow_load_where_the_policy_weighs_it() {
 fn new_node_state_makes_a_refused_pod_worth_another_try() {
     let (mut module, mut host) = start("");
     module.enqueue(&mut host);
-    assert_eq!(host.events, [(0, 1 | 2), (1, 1 | 4 | 8 | 16 | 64)]);
-    let (mut module, mut host) = start(r#"{"qos":{"enabled":false}}"#);
+    assert_eq!(host.events, [(0, 1 | 2 | 128), (1, 1 | 4 | 8 | 16 | 64)]);
+    let (mut module, mut host) = start(r#"{"qos":{"enabled":false},"gang":{"enabled":false}}"#);
     module.enqueue(&mut host);
     assert_eq!(host.events, [(0, 1 | 2), (1, 1 | 4 | 8 | 16)]);
 }

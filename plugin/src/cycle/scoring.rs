@@ -1,6 +1,7 @@
 //! PreScore and Score: all nodes are scored in one pass, from memory; then the winners are read again until they are
 //! fresh.
 
+use super::gang::Gangs;
 use super::qos::Qos;
 use crate::cluster::{Cluster, Known, Node, NodeIndex};
 use crate::config::{Policy, ScoringStrategyType, Weights};
@@ -28,14 +29,16 @@ pub struct Scoring {
 struct Parts {
     binpack: Option<i64>,
     gpu_node_avoidance: Option<i64>,
+    locality: Option<i64>,
     qos: Option<i64>,
 }
 
 impl Parts {
-    fn named(&self, weights: &Weights) -> [(&'static str, Option<i64>, u32); 3] {
+    fn named(&self, weights: &Weights) -> [(&'static str, Option<i64>, u32); 4] {
         [
             ("binpack", self.binpack, weights.binpack),
             ("gpuNodeAvoidance", self.gpu_node_avoidance, weights.gpu_node_avoidance),
+            ("locality", self.locality, weights.locality),
             ("qos", self.qos, weights.qos),
         ]
     }
@@ -62,6 +65,15 @@ struct Question<'a> {
     /// Knows what this pod means to each node.
     qos: Option<&'a Qos>,
     score_qos: bool,
+    /// Knows where the pod's siblings are; `None` if that does not count.
+    gangs: Option<&'a Gangs>,
+}
+
+/// The parts of the policy that have an opinion of their own on nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct Others<'a> {
+    pub qos: Option<&'a Qos>,
+    pub gangs: Option<&'a Gangs>,
 }
 
 impl Scoring {
@@ -96,17 +108,19 @@ impl Scoring {
     pub fn score_all(
         &mut self,
         pod: &PodInfo,
-        qos: Option<&Qos>,
+        others: Others<'_>,
         cluster: &mut Cluster,
         policy: &Policy,
         host: &mut impl Host,
     ) -> Code {
+        let qos = others.qos;
+        let gangs = others.gangs.filter(|gangs| policy.weights.locality > 0 && gangs.scores());
         self.gpu.learn(&cluster.names);
         self.weighing.learn(&cluster.names, &self.gpu);
         let terms = if policy.weights.binpack > 0 { self.weighing.terms(&pod.scoring) } else { Vec::new() };
         let avoidance = policy.weights.gpu_node_avoidance > 0 && !self.gpu.any(&pod.requests);
         let score_qos = policy.weights.qos > 0 && qos.is_some_and(Qos::scores);
-        if terms.is_empty() && !avoidance && !score_qos {
+        if terms.is_empty() && !avoidance && !score_qos && gangs.is_none() {
             return Code::Skip;
         }
 
@@ -116,10 +130,10 @@ impl Scoring {
         let gpu_nodes = candidates.iter().filter(|at| self.has_gpu(cluster, **at)).count();
         // If the candidates are all alike, avoidance says nothing and would only blur the rest.
         let avoid_gpu_nodes = avoidance && (1..candidates.len()).contains(&gpu_nodes);
-        if terms.is_empty() && !avoid_gpu_nodes && !score_qos {
+        if terms.is_empty() && !avoid_gpu_nodes && !score_qos && gangs.is_none() {
             return Code::Skip;
         }
-        let question = Question { terms, avoid_gpu_nodes, qos, score_qos };
+        let question = Question { terms, avoid_gpu_nodes, qos, score_qos, gangs };
 
         self.cycle = cluster.cycle();
         self.table.resize(cluster.capacity(), (0, 0));
@@ -192,7 +206,8 @@ impl Scoring {
     fn parts(&self, question: &Question<'_>, node: &Node, cluster: &Cluster) -> Option<Parts> {
         let known = node.known();
         let qos = question.qos.filter(|_| question.score_qos).and_then(|qos| qos.score(node, cluster));
-        if known.is_none() && qos.is_none() {
+        let locality = question.gangs.and_then(|gangs| gangs.locality(node.at.row(), cluster));
+        if known.is_none() && qos.is_none() && locality.is_none() {
             return None;
         }
         let binpack =
@@ -202,6 +217,7 @@ impl Scoring {
             gpu_node_avoidance: question
                 .avoid_gpu_nodes
                 .then(|| if self.gpu.any(&node.allocatable) { 0 } else { binpack::MAX_SCORE }),
+            locality,
             qos,
         })
     }

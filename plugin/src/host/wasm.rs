@@ -11,6 +11,8 @@ mod imports {
     #[link(wasm_import_module = "k8s.io/api")]
     unsafe extern "C" {
         pub fn node(name: *const u8, name_len: usize, buffer: *mut u8, limit: usize) -> usize;
+        #[link_name = "nodeList"]
+        pub fn node_list(buffer: *mut u8, limit: usize) -> usize;
     }
 
     #[link(wasm_import_module = "k8s.io/klog")]
@@ -38,8 +40,8 @@ mod imports {
     }
 }
 
-/// Largest object or list that is read: ten times what etcd stores. Beyond it, there is nothing.
-const MAX_LEN: usize = 16 << 20;
+/// Largest object or list that is read: 5,000 nodes of 12 KiB. Beyond it, there is nothing.
+const MAX_LEN: usize = 64 << 20;
 
 /// The scheduler that loaded this module.
 pub struct Scheduler {
@@ -57,7 +59,8 @@ impl Scheduler {
     fn fill(&mut self, call: impl Fn(*mut u8, usize) -> usize) -> &[u8] {
         let mut len = call(self.buffer.as_mut_ptr(), self.buffer.len());
         if len > self.buffer.len() && len <= MAX_LEN {
-            self.buffer.resize(len.next_power_of_two(), 0);
+            // A quarter more, so that a list that grows with the cluster seldom outgrows it.
+            self.buffer.resize(len.saturating_add(len >> 2), 0);
             len = call(self.buffer.as_mut_ptr(), self.buffer.len());
         }
         self.buffer.get(..len).unwrap_or_default()
@@ -92,6 +95,10 @@ impl Host for Scheduler {
 
     fn node(&mut self, name: &str) -> &[u8] {
         self.fill(|buffer, limit| unsafe { imports::node(name.as_ptr(), name.len(), buffer, limit) })
+    }
+
+    fn node_list(&mut self) -> &[u8] {
+        self.fill(|buffer, limit| unsafe { imports::node_list(buffer, limit) })
     }
 
     fn status_reason(&mut self, reason: &str) {

@@ -1,6 +1,7 @@
 //! Which nodes a pod allows by their labels: `nodeSelector` and required node affinity.
 
 use super::wire::{self, Reader, Repeated};
+use crate::sort::sort;
 
 /// The values of label `key` that required node affinity allows, sorted; `None` if it allows any.
 ///
@@ -24,7 +25,7 @@ pub(super) fn allowed_values<'a>(affinity: &'a [u8], key: &str) -> Result<Option
         }
     }
     if let Some(values) = &mut allowed {
-        values.sort_unstable();
+        sort(values);
         values.dedup();
     }
     Ok(allowed)
@@ -41,7 +42,7 @@ fn allowed_by_term<'a>(term: &'a [u8], key: &str) -> Result<Option<Vec<&'a str>>
         match &mut allowed {
             Some(values) => {
                 let mut also = expression.values;
-                also.sort_unstable();
+                sort(&mut also);
                 values.retain(|value| also.binary_search(value).is_ok());
             }
             None => allowed = Some(expression.values),

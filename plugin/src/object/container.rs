@@ -12,6 +12,7 @@ pub struct Container<'a> {
     /// What it asks for and what it may use at most.
     pub resources: ResourceRequirements<'a>,
     env: Repeated<'a>,
+    ports: Repeated<'a>,
 }
 
 impl<'a> Container<'a> {
@@ -21,6 +22,7 @@ impl<'a> Container<'a> {
             let (from, number, value) = field?;
             match number {
                 1 => container.name = value.text()?,
+                6 => container.ports.note(from, number),
                 7 => container.env.note(from, number),
                 8 => container.resources = ResourceRequirements::new(value.bytes()?),
                 24 => container.restartable = value.bytes()? == b"Always",
@@ -28,6 +30,20 @@ impl<'a> Container<'a> {
             }
         }
         Ok(container)
+    }
+
+    /// Whether it wants a port of the node itself.
+    pub(super) fn has_host_port(&self) -> Result<bool, wire::Error> {
+        for port in self.ports.iter() {
+            for field in Reader::new(port?) {
+                if let (2, value) = field?
+                    && value.int()? > 0
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// The environment variables whose values stand in the pod, rather than in a secret or the like.

@@ -5,6 +5,7 @@ use super::error::Error;
 use super::meta::Metadata;
 use super::quantities::Quantities;
 use super::resources::{ResourceNames, Resources};
+use super::rules::Taint;
 use super::wire::{self, Reader, Repeated};
 
 /// A view of a protobuf `v1.Node`.
@@ -14,6 +15,7 @@ pub struct Node<'a> {
     pub meta: Metadata<'a>,
     /// Cordoned: no new pods.
     pub unschedulable: bool,
+    taints: Repeated<'a>,
     status: &'a [u8],
 }
 
@@ -35,12 +37,20 @@ impl<'a> Node<'a> {
     }
 
     fn read_spec(&mut self, bytes: &'a [u8]) -> Result<(), wire::Error> {
-        for field in Reader::new(bytes) {
-            if let (4, value) = field? {
-                self.unschedulable = value.flag()?;
+        for field in wire::positions(bytes) {
+            match field? {
+                (_, 4, value) => self.unschedulable = value.flag()?,
+                (from, 5, _) => self.taints.note(from, 5),
+                _ => {}
             }
         }
         Ok(())
+    }
+
+    /// The taints that keep pods away.
+    pub fn taints(&self) -> Result<Vec<Taint>, Error> {
+        let taints = self.taints.iter().map(|taint| Taint::parse(taint?));
+        taints.filter_map(Result::transpose).collect::<Result<_, _>>().map_err(Error::at("spec.taints"))
     }
 
     /// `status.allocatable` as written.
@@ -68,4 +78,9 @@ impl<'a> Node<'a> {
 
 fn amounts(list: ResourceList<'_>, names: &mut ResourceNames, field: &'static str) -> Result<Resources, Error> {
     Ok(Quantities::read(list, ResourceNames::counts, names, field, &field)?.rounded())
+}
+
+/// The nodes of a protobuf `v1.NodeList`, each as it stands.
+pub fn nodes_of_list(bytes: &[u8]) -> impl Iterator<Item = Result<&[u8], Error>> {
+    Repeated::of(bytes, 2).iter().map(|node| node.map_err(Error::at("node list")))
 }

@@ -28,6 +28,8 @@ pub struct Pod<'a> {
     pub phase: &'a str,
     /// The class that the API server worked out, or empty.
     pub qos_class: &'a str,
+    /// The node that preemption makes room on for this pod, or empty.
+    pub nominated_node_name: &'a str,
     /// Resources for the pod as a whole.
     pub resources: Option<ResourceRequirements<'a>>,
     /// What running the pod costs beyond its containers.
@@ -36,6 +38,8 @@ pub struct Pod<'a> {
     init_containers: Repeated<'a>,
     node_selector: Repeated<'a>,
     affinity: &'a [u8],
+    tolerations: Repeated<'a>,
+    topology_spread: Repeated<'a>,
     scheduling_group: Option<&'a [u8]>,
     workload_ref: Option<&'a [u8]>,
     container_statuses: Repeated<'a>,
@@ -85,10 +89,12 @@ impl<'a> Pod<'a> {
                 18 => self.affinity = value.bytes()?,
                 19 => self.scheduler_name = value.text()?,
                 20 => self.init_containers.note(from, number),
+                22 => self.tolerations.note(from, number),
                 24 => self.priority_class_name = value.text()?,
                 // An int32 in 64 bits: the upper half repeats the sign.
                 25 => self.priority = Some(value.int()? as i32),
                 32 => overhead.note(from, number),
+                33 => self.topology_spread.note(from, number),
                 38 => self.scheduling_gates = self.scheduling_gates.saturating_add(1),
                 40 => self.resources = Some(ResourceRequirements::new(value.bytes()?)),
                 42 => self.workload_ref = Some(value.bytes()?),
@@ -109,6 +115,7 @@ impl<'a> Pod<'a> {
                 8 => self.container_statuses.note(from, number),
                 10 => self.init_container_statuses.note(from, number),
                 9 => self.qos_class = value.text()?,
+                11 => self.nominated_node_name = value.text()?,
                 _ => {}
             }
         }
@@ -137,6 +144,23 @@ impl<'a> Pod<'a> {
             .iter()
             .chain(self.init_container_statuses.iter())
             .map(|status| status.and_then(ContainerStatus::parse).map_err(Error::at("status.containerStatuses")))
+    }
+
+    /// `spec.affinity` as it stands.
+    pub(super) fn affinity(&self) -> &'a [u8] {
+        self.affinity
+    }
+
+    /// The entries of `spec.tolerations` as they stand.
+    pub(super) fn tolerations(&self) -> Repeated<'a> {
+        self.tolerations
+    }
+
+    /// The parts of the spec that decide where the pod may run, resources apart: node selector, tolerations, topology
+    /// spread and affinity.
+    pub(super) fn placement_parts(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let lists = [self.node_selector, self.tolerations, self.topology_spread];
+        lists.into_iter().flat_map(|list| list.iter().filter_map(Result::ok)).chain([self.affinity])
     }
 
     /// The labels that a node must have; of a key that occurs twice, the last counts.

@@ -8,6 +8,7 @@ use super::pod::Pod;
 use super::quantities::Quantities;
 use super::requests::{Actual, NativeQos, PodSum, PodWide, Requirements, Role, Totals};
 use super::resources::{ResourceNames, Resources};
+use crate::sort::sort_by_key;
 
 /// Which features of the cluster count when a pod's requests are added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,7 +140,7 @@ impl<'a> Statuses<'a> {
         for status in pod.container_statuses() {
             statuses.push(status?);
         }
-        statuses.sort_by_key(|status| status.name);
+        sort_by_key(&mut statuses, |status| status.name);
         Ok(Self(statuses))
     }
 

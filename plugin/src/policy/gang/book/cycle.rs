@@ -7,6 +7,20 @@ use crate::object::Resources;
 use crate::policy::gang::membership::{Mode, Startup};
 use crate::policy::gang::planner::NodeRow;
 
+/// Cycles after which what is known of the nodes may be out of date.
+const OLD_NEWS: u64 = 64;
+
+/// Which facts a decision may rest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    /// None: no node has ever been read.
+    Nothing,
+    /// How many members run: what is out of date about that is too high rather than too low.
+    Counts,
+    /// All.
+    All,
+}
+
 /// What is known of the pod whose cycle it is.
 #[derive(Debug, Default)]
 pub(super) struct Cycle {
@@ -28,18 +42,39 @@ impl Book {
         self.begin(uid, request, facts, clock_ms);
     }
 
-    /// The cycle of a member begins.
-    pub fn begin_member(&mut self, pod: &Pod<'_>, facts: &impl Facts, clock_ms: i64) -> Verdict {
+    /// The cycle of a member begins. `None`: everything known of the nodes has to be read again first, then
+    /// [`Book::decide_surveyed`] tells.
+    pub fn begin_member(&mut self, pod: &Pod<'_>, facts: &impl Facts, clock_ms: i64) -> Option<Verdict> {
         self.begin(pod.uid, pod.request, facts, clock_ms);
-        let at = self.see(pod, facts);
         let name = hash(pod.name);
+        let last =
+            self.by_key.get(&pod.membership.gang).and_then(|at| self.gang(*at)?.find(name)).map(|member| member.last);
+        let at = self.see(pod, facts);
         self.current.member = Some((at, name));
         self.current.nominated = pod.nominated;
-        let verdict = self.decide(at, name, pod, facts);
-        if let Verdict::Rejected(_) = verdict {
-            self.current.plan = None;
-        }
-        verdict
+        // The event that brought the pod back is news; so is everything after a while.
+        let old_news =
+            last.is_some_and(|last| last >= self.surveyed) || self.now.saturating_sub(self.surveyed) > OLD_NEWS;
+        let trust = if self.surveyed == 0 {
+            Trust::Nothing
+        } else if old_news {
+            Trust::Counts
+        } else {
+            Trust::All
+        };
+        self.decide(at, name, pod, facts, trust)
+    }
+
+    /// All nodes have been read in this cycle: what becomes of the member.
+    pub fn decide_surveyed(&mut self, pod: &Pod<'_>, facts: &impl Facts) -> Verdict {
+        self.surveyed = self.now;
+        let Some((at, name)) = self.current.member else { return Verdict::Free };
+        self.decide(at, name, pod, facts, Trust::All).unwrap_or(Verdict::Free)
+    }
+
+    /// The nodes on which the member at hand and its siblings are planned.
+    pub fn planned_nodes(&self) -> impl Iterator<Item = NodeRow> {
+        self.current.plan.iter().flatten().map(|planned| planned.node)
     }
 
     fn begin(&mut self, uid: u64, request: &Resources, facts: &impl Facts, clock_ms: i64) {
@@ -50,24 +85,29 @@ impl Book {
         self.sweep(facts);
     }
 
-    fn decide(&mut self, at: usize, name: u64, pod: &Pod<'_>, facts: &impl Facts) -> Verdict {
+    /// `None` if the decision hangs on facts that are not to be trusted.
+    fn decide(&mut self, at: usize, name: u64, pod: &Pod<'_>, facts: &impl Facts, trust: Trust) -> Option<Verdict> {
+        self.current.plan = None;
         if let Some(node) = self.slot_of(at, name, facts) {
             if let Some(member) = self.gang_mut(at).and_then(|gang| gang.find_mut(name)) {
                 member.directed = true;
             }
-            return Verdict::Direct(node);
+            return Some(Verdict::Direct(node));
         }
-        let Some(gang) = self.gang(at) else { return Verdict::Free };
+        let Some(gang) = self.gang(at) else { return Some(Verdict::Free) };
+        if pod.membership.is_leader && gang.startup == Startup::LeaderFirst {
+            return Some(Verdict::Free);
+        }
+        if trust == Trust::Nothing {
+            return None;
+        }
         let counts = gang.counts(facts);
         let min = gang.min();
-        if pod.membership.is_leader && gang.startup == Startup::LeaderFirst {
-            return Verdict::Free;
-        }
         if min == 0 {
-            return match self.options.reject_unknown_size {
+            return Some(match self.options.reject_unknown_size {
                 true => Verdict::Rejected(Rejection::unknown_size(&gang.key, counts.have())),
                 false => Verdict::Free,
-            };
+            });
         }
         if !gang.has_quorum(counts) {
             let have = if counts.have() < min { counts.have() } else { counts.pending };
@@ -76,16 +116,16 @@ impl Book {
                 // Members of a complete gang were deleted before any was bound.
                 self.drop_slots(at);
             }
-            return Verdict::Rejected(rejection);
+            return Some(Verdict::Rejected(rejection));
         }
         if let Some(rejection) = self.incomplete_partner(at, counts, facts) {
-            return Verdict::Rejected(rejection);
+            return Some(Verdict::Rejected(rejection));
         }
         // Running as a whole: late and replaced members come one by one.
         if counts.running.saturating_add(counts.slots) >= min && gang.has_started(counts) {
-            return Verdict::Free;
+            return Some(Verdict::Free);
         }
-        self.find_places(at, name, pod, counts, facts)
+        (trust == Trust::All).then(|| self.find_places(at, name, pod, counts, facts))
     }
 
     /// The node where a place is held for the member, if it is still good.
@@ -213,6 +253,12 @@ impl Book {
         }
         gang.refused.push((kind, node));
         gang.composition = gang.composition.saturating_add(1);
+    }
+
+    /// Whether the pod of this cycle is a member of a gang.
+    #[must_use]
+    pub fn has_member(&self) -> bool {
+        self.current.member.is_some()
     }
 
     /// How near the node is to the siblings of the pod at hand, 0 to 100: its planned place or a node with siblings,

@@ -4,6 +4,7 @@ use super::Facts;
 use crate::object::Resources;
 use crate::policy::gang::membership::{MatchPolicy, Membership, Mode, Startup};
 use crate::policy::gang::planner::NodeRow;
+use crate::sort::sort_by_key;
 
 /// After so many rounds in which others came again and again, a pending member is taken for deleted.
 const ROUNDS_MISSED: u32 = 4;
@@ -47,6 +48,8 @@ pub(super) struct Member {
     pub round: u32,
     /// The clock at its last attempt, in seconds since 1970.
     pub seen: i64,
+    /// The cycle of its last attempt.
+    pub last: u64,
     /// How often it has been attempted.
     pub attempts: u32,
 }
@@ -244,7 +247,7 @@ impl Gang {
     /// Pending members without a slot, in order of appearance, `first` before all.
     pub fn waiting(&self, first: Option<u64>) -> Vec<&Member> {
         let mut waiting: Vec<&Member> = self.members.iter().filter(|member| member.place == Place::Nowhere).collect();
-        waiting.sort_unstable_by_key(|member| (Some(member.name) != first, member.order));
+        sort_by_key(&mut waiting, |member| (Some(member.name) != first, member.order, member.name));
         waiting
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::policy::gang::planner::NodeRow;
+use crate::sort::sort;
 
 /// A place for one member of a kind of a gang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,7 +48,7 @@ impl Held {
     /// Gangs that hold slots, each once, ascending.
     pub fn holders(&self) -> Vec<usize> {
         let mut holders: Vec<usize> = self.by_node.values().flatten().map(|slot| slot.gang).collect();
-        holders.sort_unstable();
+        sort(&mut holders);
         holders.dedup();
         holders
     }

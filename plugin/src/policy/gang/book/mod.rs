@@ -154,6 +154,8 @@ pub struct Book {
     /// The number of this cycle: logical time.
     now: u64,
     clock_ms: i64,
+    /// The cycle in which all nodes were last read; 0 before.
+    surveyed: u64,
     /// The gang last looked at by [`Book::sweep`].
     swept: usize,
     current: Cycle,
@@ -251,6 +253,7 @@ impl Book {
                         directed: same && member.directed,
                         round,
                         seen: clock_ms.div_euclid(1000),
+                        last: now,
                         attempts: member.attempts.saturating_add(1),
                         ..*member
                     };
@@ -268,6 +271,7 @@ impl Book {
                     order: now,
                     round,
                     seen: clock_ms.div_euclid(1000),
+                    last: now,
                     attempts: 1,
                 };
                 gang.members.insert(place, member);

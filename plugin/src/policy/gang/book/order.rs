@@ -5,6 +5,7 @@ use core::cmp::Reverse;
 use super::gang::Turn;
 use super::planning::Question;
 use super::{Book, Facts, Gang, Place};
+use crate::sort::sort_by_key;
 
 /// Gangs that are planned at most to find out whether they go before the one at hand.
 const MOST_AHEAD: usize = 4;
@@ -67,7 +68,7 @@ impl Book {
                 }
             }
         }
-        ahead.sort_unstable_by(|one, other| other.cmp(one));
+        sort_by_key(&mut ahead, |ahead| Reverse(*ahead));
         for (_, at) in ahead.into_iter().take(MOST_AHEAD) {
             let first = Question { gang: at, ..Question::default() };
             let Ok(taken) = self.plan(&first, facts) else { continue };

@@ -4,6 +4,7 @@ use super::gang::{Gang, Kind, Place};
 use super::{Book, Facts};
 use crate::object::{ResourceId, Resources};
 use crate::policy::gang::planner::{self, NodeRow, Nodes, Shortage};
+use crate::sort::sort_by_key;
 
 /// A place found for a member, not held yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +168,7 @@ fn assign(demands: &[Demand], placements: &[planner::Placement], question: &Ques
             plan.extend(members.next().map(|member| planned(member, node)));
         }
         let mut here: Vec<_> = placements.iter().filter(|placement| placement.kind == at).collect();
-        here.sort_unstable_by_key(|placement| (core::cmp::Reverse(placement.count), placement.node));
+        sort_by_key(&mut here, |placement| (core::cmp::Reverse(placement.count), placement.node));
         for placement in here {
             let count = usize::try_from(placement.count).unwrap_or(usize::MAX);
             plan.extend(members.by_ref().take(count).map(|member| planned(member, placement.node)));

@@ -4,6 +4,7 @@ use super::gang::{Place, Turn};
 use super::planning::{Planned, Question};
 use super::{Book, Facts, Rejection, Slot, hash};
 use crate::policy::gang::planner::NodeRow;
+use crate::sort::sort;
 
 /// With fewer feasible nodes than this the scheduler has looked at every node.
 const ALL_WERE_LOOKED_AT: usize = 100;
@@ -55,7 +56,7 @@ impl Book {
             own.node = node;
         }
         let mut passed = self.current.passed.clone();
-        passed.sort_unstable();
+        sort(&mut passed);
         let all_seen = passed.len() < ALL_WERE_LOOKED_AT && self.current.nominated.is_none();
         let accepted = |planned: &Planned| {
             let like_it = (planned.gang, planned.kind) == (at, kind);

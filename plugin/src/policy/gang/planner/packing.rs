@@ -4,6 +4,7 @@ use std::collections::BinaryHeap;
 
 use super::Placement;
 use super::problem::{Node, Problem, fits, take};
+use crate::sort::sort;
 
 /// Nodes being filled.
 #[derive(Clone, Debug)]
@@ -83,7 +84,7 @@ impl<'p> Packing<'p> {
                     nodes.push((self.problem.leftover(&after.free), at, most));
                 }
             }
-            nodes.sort_unstable();
+            sort(&mut nodes);
             for (_, at, most) in nodes {
                 self.place(*kind, at, most);
             }

@@ -2,6 +2,7 @@
 
 use super::{Kind, NodeRow, Nodes, Placement, Shortage};
 use crate::object::ResourceId;
+use crate::sort::{sort, sort_by_key};
 
 /// Sizes are in parts of the largest free amount of a resource on one node.
 pub(super) const WHOLE: i64 = 1 << 16;
@@ -81,7 +82,7 @@ impl Problem {
             .filter(|(_, amount)| *amount > 0)
             .map(|(id, _)| id)
             .collect();
-        resources.sort_unstable();
+        sort(&mut resources);
         resources.dedup();
         let mut problem = Self {
             kinds: kinds
@@ -141,7 +142,7 @@ impl Problem {
     pub fn orders(&self) -> Vec<Vec<usize>> {
         let sorted = |size: &dyn Fn(&KindRow) -> i64| {
             let mut order: Vec<usize> = (0..self.kinds.len()).collect();
-            order.sort_by_key(|at| core::cmp::Reverse(self.kinds.get(*at).map_or(0, size)));
+            sort_by_key(&mut order, |at| (core::cmp::Reverse(self.kinds.get(*at).map_or(0, size)), *at));
             order
         };
         let mut orders = vec![sorted(&|kind| kind.size)];
@@ -167,7 +168,7 @@ impl Problem {
     /// How many nodes a plan adds to those that run members already.
     pub fn added_nodes(&self, plan: &[Placement]) -> usize {
         let mut rows: Vec<NodeRow> = plan.iter().map(|placement| placement.node).collect();
-        rows.sort_unstable();
+        sort(&mut rows);
         rows.dedup();
         let node = |row| self.nodes.get(self.nodes.binary_search_by_key(row, |node| node.row).ok()?);
         rows.iter().filter(|row| node(row).is_some_and(|node| !node.has_sibling)).count()
@@ -181,7 +182,7 @@ impl Problem {
             .filter(|(_, rooms)| rooms.iter().zip(&self.kinds).all(|(room, kind)| *room >= kind.count))
             .filter_map(|(domain, rooms)| Some((rooms.iter().map(|room| i64::from(*room)).sum(), domain?)))
             .collect();
-        domains.sort_unstable();
+        sort(&mut domains);
         domains.into_iter().map(|(_, domain)| domain).collect()
     }
 
@@ -197,7 +198,7 @@ impl Problem {
     fn rooms(&self) -> Vec<(Option<u32>, Vec<u32>)> {
         let in_use = self.nodes.iter().chain(&self.useless).any(|node| node.has_sibling);
         let mut nodes: Vec<&Node> = self.nodes.iter().collect();
-        nodes.sort_by_key(|node| node.domain);
+        sort_by_key(&mut nodes, |node| (node.domain, node.row));
         let domains = nodes.chunk_by(|one, other| one.domain == other.domain);
         let sibling_domains: Vec<Option<u32>> =
             self.nodes.iter().chain(&self.useless).filter(|node| node.has_sibling).map(|node| node.domain).collect();

@@ -65,6 +65,9 @@ pub fn recognise(pod: &impl PodText, options: &Options) -> Result<Recognised, Fa
     if excluded || values.either(Key::KueueServing) == Some("true") {
         return Ok(Recognised::Single);
     }
+    if identity.name.contains('/') {
+        return Err(Fault::new("the gang's name", &identity.name, "a name without slashes"));
+    }
     let gang: Box<str> = format!("{}/{}", pod.namespace(), identity.name).into();
     let (min, total) = size(pod, &values, &gang, options)?;
     if min.is_none() && identity.only_with_size {
@@ -91,6 +94,18 @@ pub fn recognise(pod: &impl PodText, options: &Options) -> Result<Recognised, Fa
         membership.startup = Startup::LeaderFirst;
     }
     Ok(Recognised::Member(Box::new(membership)))
+}
+
+/// The gang of a pod, as `namespace/name`, and its role in it, whatever its size: for counting members.
+pub fn gang_and_role(pod: &impl PodText) -> Option<(String, &str)> {
+    let values = Values::read(pod.labels(), pod.annotations());
+    let own = values.either(Key::Gang);
+    if !values.any() || (own.is_none() && pod.native_group().is_some()) {
+        return None;
+    }
+    let any_job = Options { infer_size_from_env: true, ..Options::default() };
+    let identity = own.map(Identity::named).or_else(|| identity(&values, &any_job))?;
+    Some((format!("{}/{}", pod.namespace(), identity.name), role(&values)))
 }
 
 /// The name of a gang within its namespace.

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::keys::Key;
 use crate::policy::gang::membership::{Fault, LONGEST_WAIT_SECONDS, MatchPolicy, Mode, Startup};
+use crate::sort::sort;
 
 /// Largest gang that is believed.
 const MOST_MEMBERS: u32 = 100_000;
@@ -93,7 +94,7 @@ pub(super) fn gang_groups(value: &str, gang: &str) -> Result<Vec<Box<str>>, Faul
         return Err(fault());
     }
     groups.retain(|id| &**id != gang);
-    groups.sort_unstable();
+    sort(&mut groups);
     groups.dedup();
     Ok(groups)
 }

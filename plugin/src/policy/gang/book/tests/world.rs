@@ -273,7 +273,8 @@ impl World {
                     created: pod.created,
                     nominated: pod.nominated,
                 };
-                self.book.begin_member(&pod, &self.cluster, self.clock_ms)
+                let verdict = self.book.begin_member(&pod, &self.cluster, self.clock_ms);
+                verdict.unwrap_or_else(|| self.book.decide_surveyed(&pod, &self.cluster))
             }
         };
         let candidates: Vec<NodeRow> = match verdict {

@@ -1,0 +1,49 @@
+//! The gang of a pod, as node state counts it.
+//!
+//! The module and the publisher read pods by the same rules, so that a member counts for the same gang before and after
+//! it is placed.
+
+use crate::object::Pod;
+use crate::policy::gang::recognise::{self, PodText};
+
+/// What recognition sees of a pod.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'a>(pub &'a Pod<'a>);
+
+impl PodText for Words<'_> {
+    fn namespace(&self) -> &str {
+        self.0.meta.namespace
+    }
+
+    fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.meta.labels()
+    }
+
+    fn annotations(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.meta.annotations()
+    }
+
+    fn environment(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.containers().filter_map(Result::ok).flat_map(|container| container.env())
+    }
+
+    fn native_group(&self) -> Option<Box<str>> {
+        if let Some(group) = self.0.scheduling_group().ok()? {
+            return Some(group.into());
+        }
+        let reference = self.0.workload_ref().ok()??;
+        Some(format!("{}/{}/{}", reference.name, reference.pod_group, reference.pod_group_replica_key).into())
+    }
+}
+
+/// The key under which node state counts a member: `namespace/name` of its gang, and its role after another slash if it
+/// has one. `None` for a pod in no gang, and for one that is about to go: it will not be there for its siblings.
+#[must_use]
+pub fn count_key(pod: &Pod<'_>) -> Option<String> {
+    if pod.meta.terminating {
+        return None;
+    }
+    let words = Words(pod);
+    let (gang, role) = recognise::gang_and_role(&words)?;
+    Some(if role.is_empty() { gang } else { format!("{gang}/{role}") })
+}

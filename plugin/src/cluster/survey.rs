@@ -1,0 +1,40 @@
+//! Reading all nodes at once.
+//!
+//! Costs the scheduler some microseconds per node, which no pod by itself is worth. A gang is: turning away all of its
+//! members because of what was true a while ago would leave them waiting for the next event.
+
+use super::Cluster;
+use crate::host::{Host, Severity};
+use crate::object::{self, nodes_of_list};
+
+impl Cluster {
+    /// Reads every node of the scheduler's snapshot, new ones included, and forgets those that are gone.
+    pub fn survey(&mut self, host: &mut impl Host) {
+        let mut news = Vec::new();
+        let list = host.node_list();
+        let complete = !list.is_empty();
+        for bytes in nodes_of_list(list) {
+            let name = bytes.and_then(|bytes| Ok((object::Node::parse(bytes)?.meta.name, bytes)));
+            match name {
+                Ok((name, bytes)) => drop(self.take_in(name, bytes, &mut news)),
+                Err(error) => {
+                    news.push(format!("list of nodes: {error}"));
+                    break;
+                }
+            }
+        }
+        let whole = complete && news.is_empty();
+        for line in news {
+            host.log(Severity::Error, &line);
+        }
+        let unread: Vec<_> = self.iter().filter(|(_, node)| node.read_in != self.cycle).map(|(at, _)| at).collect();
+        for at in unread {
+            let Some(name) = self.node(at).map(|node| node.name.clone()) else { continue };
+            if whole {
+                self.forget(at);
+            } else {
+                self.read(host, &name);
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Gangs at the extension points: what the book asks for, gathered from the pod of the cycle and from what is known of
+//! the nodes.
+
+use std::collections::BTreeMap;
+
+use super::CyclePod;
+use super::gang_facts::{Knowledge, View};
+use super::qos::Qos;
+use crate::cluster::pod_gang::Words;
+use crate::cluster::{Cluster, node_state};
+use crate::config::{Policy, UnknownSize};
+use crate::host::{Code, Host, Severity};
+use crate::object::{self, NodeRules, PodInfo, RequestOptions, ResourceId, Resources, fingerprint, one_per_node};
+use crate::policy::gang::book::{Book, Options, Pod, Rejection, Verdict};
+use crate::policy::gang::membership::{Fault, Membership, Recognised};
+use crate::policy::gang::planner::NodeRow;
+use crate::policy::gang::recognise;
+
+/// Gangs whose cut waits have been logged that are remembered.
+const MAX_LOGGED: usize = 64;
+
+/// The gang part of the policy, and the pod of this cycle.
+#[derive(Debug)]
+pub struct Gangs {
+    recognition: recognise::Options,
+    knowledge: Knowledge,
+    book: Book,
+    /// What preemption has freed on each node so far in this cycle.
+    emptied: BTreeMap<NodeRow, Resources>,
+    /// Nodes that may be read again in a cycle before they are refused.
+    rereads_per_cycle: u32,
+    rereads: u32,
+    /// Gangs whose wait was cut: each is logged once.
+    logged: Vec<Box<str>>,
+}
+
+/// What gangs need to know of a pod.
+#[derive(Clone, Debug)]
+pub struct GangPod {
+    recognised: Result<Recognised, Fault>,
+    /// Of members only.
+    rules: NodeRules,
+    fingerprint: u64,
+    one_per_node: bool,
+    nominated: Box<str>,
+}
+
+impl Gangs {
+    /// `None` if the policy switches gangs off.
+    pub fn new(policy: &Policy, cluster: &mut Cluster) -> Option<Self> {
+        if !policy.gang.enabled {
+            return None;
+        }
+        if let Some(key) = &policy.gang.topology_key {
+            cluster.keep_label(key);
+        }
+        Some(Self {
+            recognition: policy.gang.recognition(),
+            knowledge: Knowledge::new(&policy.gang),
+            book: Book::new(Options {
+                topology: policy.gang.planned_topology(),
+                slot_seconds: policy.gang.slot_seconds,
+                match_policy: policy.gang.match_policy(),
+                reject_unknown_size: policy.gang.unknown_size == UnknownSize::Reject,
+            }),
+            emptied: BTreeMap::new(),
+            rereads_per_cycle: policy.cluster.refresh_per_cycle,
+            rereads: 0,
+            logged: Vec::new(),
+        })
+    }
+
+    /// What the pod is to gangs.
+    pub fn read(&self, pod: &object::Pod<'_>) -> Result<GangPod, object::Error> {
+        let recognised = recognise::recognise(&Words(pod), &self.recognition);
+        let is_member = matches!(recognised, Ok(Recognised::Member(_)));
+        Ok(GangPod {
+            recognised,
+            rules: if is_member { NodeRules::of(pod)? } else { NodeRules::default() },
+            fingerprint: if is_member { fingerprint(pod) } else { 0 },
+            one_per_node: is_member && one_per_node(pod)?,
+            nominated: pod.nominated_node_name.into(),
+        })
+    }
+
+    /// Turns the pod away, sends it to its place, or answers Skip unless it has to be filtered.
+    pub fn pre_filter(
+        &mut self,
+        pod: &CyclePod,
+        qos: Option<&Qos>,
+        cluster: &mut Cluster,
+        host: &mut impl Host,
+    ) -> Code {
+        self.emptied.clear();
+        self.rereads = self.rereads_per_cycle;
+        let Some(gang) = &pod.gang else { return Code::Skip };
+        let verdict = match &gang.recognised {
+            Ok(Recognised::Member(membership)) => self.decide(pod, gang, membership, qos, cluster, host),
+            Ok(Recognised::Single | Recognised::Native(_)) => {
+                let view = View { knowledge: &self.knowledge, qos, cluster };
+                let uid = node_state::uid_hash(&pod.info.uid);
+                self.book.begin_single(uid, &request(&pod.info), &view, cluster.clock_ms());
+                Verdict::Free
+            }
+            Err(fault) => Verdict::Rejected(Rejection { preemption_may_help: false, reason: fault.to_string() }),
+        };
+        match verdict {
+            // Slots of others are to be kept.
+            Verdict::Free => {
+                if self.book.holds_slots() {
+                    Code::Success
+                } else {
+                    Code::Skip
+                }
+            }
+            Verdict::Planned => Code::Success,
+            Verdict::Direct(row) => {
+                if let Some(node) = cluster.at_row(row) {
+                    host.node_names(&[&node.name]);
+                }
+                Code::Success
+            }
+            Verdict::Rejected(rejection) => reject(&rejection, host),
+        }
+    }
+
+    fn decide(
+        &mut self,
+        pod: &CyclePod,
+        gang: &GangPod,
+        membership: &Membership,
+        qos: Option<&Qos>,
+        cluster: &mut Cluster,
+        host: &mut impl Host,
+    ) -> Verdict {
+        self.note_cut_wait(membership, host);
+        let rules = self.knowledge.keep_rules(gang.fingerprint, &gang.rules, pod.class, cluster.cycle());
+        let new_keys = gang.rules.keys().filter(|key| cluster.keep_label(key)).count();
+        let nominated = match &*gang.nominated {
+            "" => None,
+            name => cluster.find(name).or_else(|| cluster.read(host, name)).map(|at| at.row()),
+        };
+        let request = request(&pod.info);
+        let pod = Pod {
+            membership,
+            name: &pod.info.name,
+            uid: node_state::uid_hash(&pod.info.uid),
+            request: &request,
+            rules,
+            per_node: if gang.one_per_node { 1 } else { u32::MAX },
+            priority: pod.info.priority,
+            created: pod.info.created,
+            nominated,
+        };
+        if new_keys > 0 {
+            cluster.survey(host);
+        }
+        let view = View { knowledge: &self.knowledge, qos, cluster };
+        let verdict = self.book.begin_member(&pod, &view, cluster.clock_ms());
+        let verdict = match verdict {
+            Some(verdict) => verdict,
+            None => {
+                cluster.survey(host);
+                self.book.decide_surveyed(&pod, &View { knowledge: &self.knowledge, qos, cluster })
+            }
+        };
+        if verdict != Verdict::Planned {
+            return verdict;
+        }
+        // A plan may rest on memory; it is made again if memory was wrong.
+        let before = cluster.generation();
+        let planned: Vec<NodeRow> = self.book.planned_nodes().collect();
+        for row in planned {
+            if let Some(name) =
+                cluster.at_row(row).filter(|node| !cluster.is_fresh(node.at)).map(|node| node.name.clone())
+            {
+                cluster.read(host, &name);
+            }
+        }
+        if cluster.generation() == before {
+            return verdict;
+        }
+        self.book.decide_surveyed(&pod, &View { knowledge: &self.knowledge, qos, cluster })
+    }
+
+    fn note_cut_wait(&mut self, membership: &Membership, host: &mut impl Host) {
+        let Some(asked) = membership.wait_cut_from else { return };
+        if self.logged.contains(&membership.gang) || self.logged.len() >= MAX_LOGGED {
+            return;
+        }
+        let (gang, seconds) = (&membership.gang, membership.wait_seconds.unwrap_or(0));
+        let message =
+            format!("gang {gang}: waiting-time of {asked} s is cut to {seconds} s, the scheduler's longest wait");
+        host.log(Severity::Info, &message);
+        self.logged.push(gang.clone());
+    }
+
+    /// Whether the pod of this cycle may go to the current node.
+    pub fn filter(&mut self, qos: Option<&Qos>, cluster: &mut Cluster, host: &mut impl Host) -> Code {
+        let name = host.current_node_name().to_owned();
+        let Some(at) = cluster.find(&name).or_else(|| cluster.read(host, &name)) else { return Code::Success };
+        let verdict = self.judge(at.row(), qos, cluster);
+        let Err(reason) = verdict else { return Code::Success };
+        // The node may have changed since it was last read.
+        let verdict = if self.rereads > 0 && !cluster.is_fresh(at) && cluster.read(host, &name) == Some(at) {
+            self.rereads = self.rereads.saturating_sub(1);
+            self.judge(at.row(), qos, cluster)
+        } else {
+            Err(reason)
+        };
+        match verdict {
+            Ok(()) => Code::Success,
+            Err(reason) => {
+                host.status_reason(&reason);
+                Code::Unschedulable
+            }
+        }
+    }
+
+    fn judge(&mut self, row: NodeRow, qos: Option<&Qos>, cluster: &Cluster) -> Result<(), String> {
+        let view = View { knowledge: &self.knowledge, qos, cluster };
+        self.book.filter(row, self.emptied.get(&row), &view)
+    }
+
+    /// Preemption tries the current node without the target pod, or with it again.
+    pub fn try_without(&mut self, without: bool, policy: &Policy, cluster: &mut Cluster, host: &mut impl Host) {
+        let name = host.current_node_name().to_owned();
+        let Some(at) = cluster.find(&name).or_else(|| cluster.read(host, &name)) else { return };
+        let options = RequestOptions { pod_level: policy.pod_level_resources };
+        let Ok(target) = PodInfo::read(host.target_pod(), &mut cluster.names, &options) else { return };
+        let freed = self.emptied.get_mut(&at.row());
+        match (freed, without) {
+            (Some(freed), true) => freed.add_all(&request(&target)),
+            (Some(freed), false) => freed.sub_all(&request(&target)),
+            (None, true) => drop(self.emptied.insert(at.row(), request(&target))),
+            // A pod that is nominated there: the scheduler's own fit counts it.
+            (None, false) => {}
+        }
+    }
+
+    /// The pod is about to go to the node in this row.
+    pub fn reserve(&mut self, row: NodeRow, qos: Option<&Qos>, cluster: &Cluster, host: &mut impl Host) -> Code {
+        let view = View { knowledge: &self.knowledge, qos, cluster };
+        match self.book.reserve(row, &view) {
+            Ok(()) => Code::Success,
+            Err(rejection) => reject(&rejection, host),
+        }
+    }
+
+    /// The pod did not go there after all.
+    pub fn unreserve(&mut self, pod: &CyclePod) {
+        if let Some(GangPod { recognised: Ok(Recognised::Member(membership)), .. }) = &pod.gang {
+            self.book.unreserve(&membership.gang, &pod.info.name);
+        }
+    }
+
+    /// Whether the pod of this cycle is a member.
+    pub fn scores(&self) -> bool {
+        self.book.has_member()
+    }
+
+    /// How near the node is to the siblings of the pod of this cycle; `None` without siblings.
+    pub fn locality(&self, row: NodeRow, cluster: &Cluster) -> Option<i64> {
+        self.book.locality(row, &View { knowledge: &self.knowledge, qos: None, cluster })
+    }
+}
+
+/// What a node must have free for the pod, itself included.
+fn request(pod: &PodInfo) -> Resources {
+    let mut request = pod.requests.clone();
+    request.set(ResourceId::PODS, 1);
+    request
+}
+
+fn reject(rejection: &Rejection, host: &mut impl Host) -> Code {
+    host.status_reason(&rejection.reason);
+    if rejection.preemption_may_help { Code::Unschedulable } else { Code::UnschedulableAndUnresolvable }
+}

@@ -1,0 +1,146 @@
+//! The cluster as the book of gangs asks about it.
+
+use std::collections::BTreeMap;
+
+use super::qos::Qos;
+use crate::cluster::gangs::Labelled;
+use crate::cluster::{Cluster, Node};
+use crate::config::Gang;
+use crate::object::{NodeRules, ResourceId};
+use crate::policy::gang::book::Facts;
+use crate::policy::gang::planner::NodeRow;
+use crate::policy::qos::class::PodClass;
+
+/// Most sets of rules that are kept; the members of a gang share one or two.
+const MAX_RULES: usize = 4096;
+
+/// What gangs know besides the cluster.
+#[derive(Debug)]
+pub struct Knowledge {
+    topology_key: Option<Box<str>>,
+    excluded_roles: Vec<Box<str>>,
+    /// Rules of members by number, and the cycle in which they were last met.
+    rules: BTreeMap<u64, (NodeRules, u64)>,
+    /// The number of the rules of the member at hand: QoS can tell of no other.
+    current: u64,
+}
+
+impl Knowledge {
+    pub fn new(policy: &Gang) -> Self {
+        Self {
+            topology_key: policy.topology_key.as_deref().map(Into::into),
+            excluded_roles: policy.excluded_roles.iter().map(|role| role.as_str().into()).collect(),
+            rules: BTreeMap::new(),
+            current: 0,
+        }
+    }
+
+    /// Remembers the rules of the member at hand. Answers a number for them and the class, for which QoS has rules.
+    pub fn keep_rules(&mut self, fingerprint: u64, rules: &NodeRules, class: PodClass, cycle: u64) -> u64 {
+        let [qos, band] = [class.qos as u64, class.band.map_or(u64::MAX, |band| band as u64)];
+        let number = fingerprint ^ qos.wrapping_add(band << 8).wrapping_mul(0x517c_c1b7_2722_0a95);
+        match self.rules.get_mut(&number) {
+            Some((_, met)) => *met = cycle,
+            None => {
+                if self.rules.len() >= MAX_RULES {
+                    let oldest = self.rules.iter().min_by_key(|(_, (_, met))| *met).map(|(number, _)| *number);
+                    oldest.and_then(|oldest| self.rules.remove(&oldest));
+                }
+                self.rules.insert(number, (rules.clone(), cycle));
+            }
+        }
+        self.current = number;
+        number
+    }
+}
+
+/// The book's view.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    pub knowledge: &'a Knowledge,
+    pub qos: Option<&'a Qos>,
+    pub cluster: &'a Cluster,
+}
+
+impl View<'_> {
+    fn topology<'n>(&self, node: &'n Node) -> Option<&'n str> {
+        self.cluster.label(node, self.knowledge.topology_key.as_deref()?)
+    }
+
+    /// Members that node state counts under this key, if it is one of the gang's and not of an excluded role.
+    fn counts(&self, key: &str, gang: &str) -> bool {
+        let Some(role) = key.strip_prefix(gang) else { return false };
+        match role.strip_prefix('/') {
+            None => role.is_empty(),
+            Some(role) => !self.knowledge.excluded_roles.iter().any(|excluded| **excluded == *role),
+        }
+    }
+}
+
+impl Facts for View<'_> {
+    fn rows(&self) -> NodeRow {
+        u32::try_from(self.cluster.capacity()).unwrap_or(u32::MAX)
+    }
+
+    fn exists(&self, node: NodeRow) -> bool {
+        self.cluster.at_row(node).is_some()
+    }
+
+    fn is_known(&self, node: NodeRow) -> bool {
+        self.cluster.at_row(node).is_some_and(|node| node.known().is_some())
+    }
+
+    fn free(&self, node: NodeRow, resource: ResourceId) -> i64 {
+        self.cluster.at_row(node).map_or(0, |node| self.cluster.free(node, resource))
+    }
+
+    fn allocatable(&self, node: NodeRow, resource: ResourceId) -> i64 {
+        self.cluster.at_row(node).map_or(0, |node| node.allocatable.get(resource))
+    }
+
+    fn domain(&self, node: NodeRow) -> Option<u32> {
+        let value = self.topology(self.cluster.at_row(node)?)?;
+        Some(value.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)))
+    }
+
+    fn allows(&self, node: NodeRow, rules: u64) -> bool {
+        let Some(node) = self.cluster.at_row(node) else { return false };
+        let allowed = self.knowledge.rules.get(&rules);
+        let allowed = allowed.is_none_or(|(rules, _)| rules.allow(&Labelled { cluster: self.cluster, node }));
+        let hot = || rules == self.knowledge.current && self.qos.is_some_and(|qos| qos.refuses(node, self.cluster));
+        allowed && !hot()
+    }
+
+    fn bound(&self, gang: &str) -> u32 {
+        let members = self.cluster.gang_members(gang).filter(|(key, _)| self.counts(key, gang));
+        members.map(|(_, count)| count).fold(0, u32::saturating_add)
+    }
+
+    fn bound_on(&self, node: NodeRow, gang: &str) -> u32 {
+        let Some(state) = self.cluster.at_row(node).and_then(Node::state) else { return 0 };
+        let members = state.gangs.iter().filter(|(key, _)| self.counts(key, gang));
+        members.map(|(_, count)| *count).fold(0, u32::saturating_add)
+    }
+
+    fn in_ledger(&self, uid: u64) -> bool {
+        self.cluster.is_placed(uid)
+    }
+
+    fn generation(&self) -> u64 {
+        self.cluster.generation()
+    }
+
+    fn node_name(&self, node: NodeRow) -> &str {
+        self.cluster.at_row(node).map_or("?", |node| &node.name)
+    }
+
+    fn resource_name(&self, resource: ResourceId) -> &str {
+        self.cluster.names.name(resource)
+    }
+
+    fn domain_name(&self, domain: u32) -> &str {
+        let mut rows = 0..self.rows();
+        let node = rows.find(|row| self.domain(*row) == Some(domain)).and_then(|row| self.cluster.at_row(row));
+        node.and_then(|node| self.topology(node)).unwrap_or("?")
+    }
+}
