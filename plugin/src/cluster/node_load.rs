@@ -3,9 +3,8 @@
 
 use std::cell::Cell;
 
-use serde::Deserialize;
-
 use super::node_state::NodeState;
+use crate::json::Json;
 use crate::object::{Metadata, ResourceId, Resources};
 use crate::policy::qos::budget::Budget;
 use crate::policy::qos::class::{Class, QosClass};
@@ -70,13 +69,13 @@ struct Answer {
 
 impl NodeLoad {
     pub(super) fn read(meta: &Metadata<'_>, allocatable: &Resources, state: Option<&NodeState>) -> Self {
-        let document = meta.annotation(THRESHOLDS).map(serde_json::from_str::<Document>);
+        let thresholds = meta.annotation(THRESHOLDS).map(read_thresholds);
         let allocatable = Load { cpu: allocatable.get(ResourceId::CPU), memory: allocatable.get(ResourceId::MEMORY) };
         let usage = state.and_then(|state| state.usage.as_ref());
         Self {
             allocatable,
-            broken_thresholds: matches!(document, Some(Err(_))),
-            thresholds: document.and_then(Result::ok).unwrap_or_default().into(),
+            broken_thresholds: matches!(thresholds, Some(None)),
+            thresholds: thresholds.flatten().unwrap_or_default(),
             measured: usage.map(|it| Measurement { at: it.at, load: Load { cpu: it.cpu, memory: it.memory } }),
             crane: meta
                 .annotation(crane::CPU)
@@ -151,34 +150,54 @@ impl Sums {
     }
 }
 
-/// What counts of Koordinator's document. Thresholds of aggregated usage (percentiles) are not among it: no percentile
-/// reaches the module.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Document {
-    usage_thresholds: Thresholds,
-    prod_usage_thresholds: Thresholds,
+/// What counts of Koordinator's document; `None` if it is not one. Thresholds of aggregated usage (percentiles) are not
+/// among it: no percentile reaches the module.
+fn read_thresholds(text: &str) -> Option<NodeThresholds> {
+    let document = Json::parse(text).ok().filter(|document| matches!(document, Json::Object(_)))?;
+    let prod = percents(document.get("prodUsageThresholds"))?;
+    Some(NodeThresholds { usage: percents(document.get("usageThresholds"))?, prod_apart: !prod.is_none() })
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Thresholds {
-    cpu: Option<i64>,
-    memory: Option<i64>,
-}
-
-impl From<Document> for NodeThresholds {
-    fn from(document: Document) -> Self {
-        let prod = document.prod_usage_thresholds;
-        Self { usage: document.usage_thresholds.into(), prod_apart: !Percents::from(prod).is_none() }
+fn percents(thresholds: Option<&Json<'_>>) -> Option<Percents> {
+    match thresholds {
+        None | Some(Json::Null) => Some(Percents::NONE),
+        Some(thresholds @ Json::Object(_)) => {
+            Some(Percents { cpu: limit(thresholds.get("cpu"))?, memory: limit(thresholds.get("memory"))? })
+        }
+        Some(_) => None,
     }
 }
 
-impl From<Thresholds> for Percents {
-    /// 0 is no threshold, as in Koordinator.
-    fn from(thresholds: Thresholds) -> Self {
-        let one =
-            |limit: Option<i64>| limit.filter(|limit| *limit > 0).map(|limit| u8::try_from(limit).unwrap_or(u8::MAX));
-        Self { cpu: one(thresholds.cpu), memory: one(thresholds.memory) }
+/// 0 is no threshold, as in Koordinator.
+fn limit(threshold: Option<&Json<'_>>) -> Option<Option<u8>> {
+    match threshold {
+        None | Some(Json::Null) => Some(None),
+        Some(Json::Integer(limit)) => Some((*limit > 0).then(|| u8::try_from(*limit).unwrap_or(u8::MAX))),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_are_read_as_koordinator_writes_them() {
+        let limits = |cpu, memory| Percents { cpu, memory };
+        for (text, expected) in [
+            ("{}", Some((limits(None, None), false))),
+            (r#"{"usageThresholds":{"cpu":65,"memory":95}}"#, Some((limits(Some(65), Some(95)), false))),
+            (r#"{"usageThresholds":{"cpu":0,"memory":300}}"#, Some((limits(None, Some(255)), false))),
+            (r#"{"usageThresholds":null,"prodUsageThresholds":{"cpu":55}}"#, Some((limits(None, None), true))),
+            (r#"{"aggregatedUsage":{"usageThresholds":{"cpu":50}}}"#, Some((limits(None, None), false))),
+            (r#"{"usageThresholds":{"cpu":"65"}}"#, None),
+            (r#"{"usageThresholds":{"cpu":65.5}}"#, None),
+            (r#"{"usageThresholds":65}"#, None),
+            ("[]", None),
+            ("", None),
+        ] {
+            let found = read_thresholds(text).map(|found| (found.usage, found.prod_apart));
+            assert_eq!(found, expected, "{text}");
+        }
     }
 }
