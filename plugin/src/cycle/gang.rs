@@ -99,7 +99,7 @@ impl Gangs {
             Ok(Recognised::Single | Recognised::Native(_)) => {
                 let view = View { knowledge: &self.knowledge, qos, cluster };
                 let uid = node_state::uid_hash(&pod.info.uid);
-                self.book.begin_single(uid, &request(&pod.info), &view, cluster.clock_ms());
+                self.book.begin_single(uid, &request_of(pod, qos), &view, cluster.clock_ms());
                 Verdict::Free
             }
             Err(fault) => Verdict::Rejected(Rejection { preemption_may_help: false, reason: fault.to_string() }),
@@ -140,7 +140,7 @@ impl Gangs {
             "" => None,
             name => cluster.find(name).or_else(|| cluster.read(host, name)).map(|at| at.row()),
         };
-        let request = request(&pod.info);
+        let request = request_of(pod, qos);
         let pod = Pod {
             membership,
             name: &pod.info.name,
@@ -263,6 +263,15 @@ impl Gangs {
     pub fn locality(&self, row: NodeRow, cluster: &Cluster) -> Option<i64> {
         self.book.locality(row, &View { knowledge: &self.knowledge, qos: None, cluster })
     }
+}
+
+/// What a node must have free for the pod of this cycle, and what QoS must leave of it.
+fn request_of(pod: &CyclePod, qos: Option<&Qos>) -> Resources {
+    let mut request = request(&pod.info);
+    if let Some(qos) = qos {
+        qos.ask_for_allowance(&mut request);
+    }
+    request
 }
 
 /// What a node must have free for the pod, itself included.

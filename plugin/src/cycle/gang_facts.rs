@@ -67,6 +67,11 @@ impl View<'_> {
         self.cluster.label(node, self.knowledge.topology_key.as_deref()?)
     }
 
+    /// What QoS leaves of the node, if the resource stands for that.
+    fn allowance(&self, node: &Node, resource: ResourceId) -> Option<i64> {
+        self.qos?.allowance(resource, node, self.cluster)
+    }
+
     /// Members that node state counts under this key, if it is one of the gang's and not of an excluded role.
     fn counts(&self, key: &str, gang: &str) -> bool {
         let Some(role) = key.strip_prefix(gang) else { return false };
@@ -91,11 +96,14 @@ impl Facts for View<'_> {
     }
 
     fn free(&self, node: NodeRow, resource: ResourceId) -> i64 {
-        self.cluster.at_row(node).map_or(0, |node| self.cluster.free(node, resource))
+        let Some(node) = self.cluster.at_row(node) else { return 0 };
+        self.allowance(node, resource).unwrap_or_else(|| self.cluster.free(node, resource))
     }
 
     fn allocatable(&self, node: NodeRow, resource: ResourceId) -> i64 {
-        self.cluster.at_row(node).map_or(0, |node| node.allocatable.get(resource))
+        let Some(node) = self.cluster.at_row(node) else { return 0 };
+        // Emptying a node lowers no measurement.
+        self.allowance(node, resource).unwrap_or_else(|| node.allocatable.get(resource))
     }
 
     fn domain(&self, node: NodeRow) -> Option<u32> {

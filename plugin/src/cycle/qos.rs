@@ -7,14 +7,18 @@ use crate::config::Policy;
 use crate::host::{Code, Host, Severity};
 use crate::object::{ResourceId, ResourceNames, Resources};
 use crate::policy::qos::budget::{self, Budget};
-use crate::policy::qos::class::PodClass;
+use crate::policy::qos::class::{Class, PodClass};
+
 use crate::policy::qos::filter::{self, NodeThresholds, Pod, Reclaimed, Rejection};
+use crate::policy::qos::load::Metric;
 use crate::policy::qos::rules::{IllegalPairs, Rules};
 use crate::policy::qos::score;
 use crate::policy::qos::usage::{Measurement, Source, Timestamp, Usage};
 
 /// How many batch and mid resources there are.
 const N: usize = pod_class::RECLAIMED.len();
+/// Of a budget without a limit: more than any pods ask for, and small enough to reckon with.
+const PLENTY: i64 = 1 << 50;
 
 /// The QoS part of the policy, and the question of this cycle.
 #[derive(Debug)]
@@ -27,12 +31,24 @@ pub struct Qos {
     crane_offset_ms: i64,
     /// Numbers of the batch and mid resources.
     reclaimed: [Option<ResourceId>; N],
+    /// Stand-ins for what budgets limit, by class.
+    allowances: Vec<(ResourceId, Allowance)>,
     /// What the pod of this cycle puts to every node; `None` if it cannot be read.
     question: Option<Question>,
     /// Nodes that may be read again in a cycle before they are refused.
     rereads_per_cycle: u32,
     /// How many are left in this one.
     rereads: u32,
+}
+
+/// A part of a class's budget. It goes by the name of a resource that nodes have and pods ask for, so that gangs are
+/// planned by it as by any other: members that fit one by one may not fit together.
+#[derive(Clone, Copy, Debug)]
+struct Allowance {
+    class: Class,
+    metric: Metric,
+    /// Expected usage, or requests.
+    of_usage: bool,
 }
 
 /// What of the pod decides; the same for all nodes of a cycle.
@@ -51,13 +67,15 @@ impl Qos {
     /// `None` if the policy switches QoS off.
     pub fn new(policy: &Policy, names: &mut ResourceNames) -> Option<Self> {
         let sources = &policy.qos.usage;
+        let rules = policy.qos.rules()?;
         Some(Self {
-            rules: policy.qos.rules()?,
             node_thresholds: policy.qos.node_thresholds,
             expires_after: sources.expiration_seconds,
             crane_expires_after: sources.crane.enabled.then_some(sources.crane.expiration_seconds),
             crane_offset_ms: i64::from(sources.crane.offset_seconds().unwrap_or(0)).saturating_mul(1000),
             reclaimed: pod_class::RECLAIMED.map(|name| names.intern(name)),
+            allowances: allowances(&rules, policy.qos.node_thresholds, names),
+            rules,
             question: None,
             rereads_per_cycle: policy.cluster.refresh_per_cycle,
             rereads: 0,
@@ -127,6 +145,35 @@ impl Qos {
         question.is_some_and(|question| !self.accepts(question, node, cluster))
     }
 
+    /// Adds what the pod of this cycle takes of its class's budget.
+    pub fn ask_for_allowance(&self, request: &mut Resources) {
+        let Some(question) = self.question.as_ref().filter(|question| question.filters) else { return };
+        let Pod { class, estimate, requests } = question.pod;
+        for (id, allowance) in &self.allowances {
+            if class.row() == Some(allowance.class) {
+                let amount = if allowance.of_usage { estimate } else { requests };
+                request.set(*id, amount.get(allowance.metric).max(0));
+            }
+        }
+    }
+
+    /// What a node has left of a class's budget, if `resource` stands for such.
+    ///
+    /// Only the pod of the cycle tells whether its class is declared; others of the class are taken to be like it.
+    pub fn allowance(&self, resource: ResourceId, node: &Node, cluster: &Cluster) -> Option<i64> {
+        let at = self.allowances.binary_search_by_key(&resource, |(id, _)| *id).ok()?;
+        let (_, allowance) = self.allowances.get(at)?;
+        let of = self.question.as_ref().map(|question| question.pod.class)?;
+        if of.row() != Some(allowance.class) {
+            return Some(PLENTY);
+        }
+        let budget = self.budget_now(of, allowance.class, node, cluster);
+        let left = budget.map_or(0, |budget| {
+            if allowance.of_usage { budget.usage.get(allowance.metric) } else { budget.requests.get(allowance.metric) }
+        });
+        Some(left.min(PLENTY))
+    }
+
     /// What the pod of this cycle counts for once it is placed.
     pub fn footprint(&self) -> Option<Footprint> {
         let pod = self.question?.pod;
@@ -157,19 +204,25 @@ impl Qos {
         }
     }
 
-    /// The same as judging the node, from the budget of the pod's class there while that holds: pods that are alike come
-    /// in numbers, and nodes change less often than they are asked about.
+    /// The same as judging the node.
     fn accepts(&self, question: &Question, node: &Node, cluster: &Cluster) -> bool {
-        let PodClass { declared, .. } = question.pod.class;
-        let Some((class, now)) = question.pod.class.row().zip(self.now(cluster)).filter(|_| !question.reserve) else {
-            return self.judge(question, node, cluster).is_ok();
-        };
-        let budget = node.load.budget(class, declared, now).unwrap_or_else(|| {
-            let budget = self.budget(question.pod.class, node, cluster);
-            node.load.keep_budget(class, declared, Usage::holds_until(&self.sources(node), now), budget);
+        match question.pod.class.row().filter(|_| !question.reserve) {
+            Some(row) => self
+                .budget_now(question.pod.class, row, node, cluster)
+                .is_some_and(|budget| budget.takes(&question.pod)),
+            None => self.judge(question, node, cluster).is_ok(),
+        }
+    }
+
+    /// The budget of a class on a node. Kept while it holds: pods that are alike come in numbers, and nodes change less
+    /// often than they are asked about.
+    fn budget_now(&self, class: PodClass, row: Class, node: &Node, cluster: &Cluster) -> Option<Budget> {
+        let Some(now) = self.now(cluster) else { return self.budget(class, node, cluster) };
+        node.load.budget(row, class.declared, now).unwrap_or_else(|| {
+            let budget = self.budget(class, node, cluster);
+            node.load.keep_budget(row, class.declared, Usage::holds_until(&self.sources(node), now), budget);
             budget
-        });
-        budget.is_some_and(|budget| budget.takes(&question.pod))
+        })
     }
 
     fn budget(&self, class: PodClass, node: &Node, cluster: &Cluster) -> Option<Budget> {
@@ -236,4 +289,28 @@ impl Qos {
     fn utc(&self, crane_ms: Timestamp) -> Timestamp {
         crane_ms.saturating_sub(self.crane_offset_ms)
     }
+}
+
+/// Names for what the rules limit: `milli-CPU below the BE threshold`. Sorted by number, as they are new names.
+fn allowances(rules: &Rules, node_thresholds: bool, names: &mut ResourceNames) -> Vec<(ResourceId, Allowance)> {
+    let unit = |metric| match metric {
+        Metric::Cpu => "milli-CPU",
+        Metric::Memory => "bytes of memory",
+    };
+    let mut allowances = Vec::new();
+    for class in Class::ALL {
+        for metric in Metric::ALL {
+            if node_thresholds || rules.class(class).usage_thresholds.get(metric).is_some() {
+                let id = names.intern(&format!("{} below the {class} threshold", unit(metric)));
+                allowances.extend(id.map(|id| (id, Allowance { class, metric, of_usage: true })));
+            }
+        }
+    }
+    for metric in Metric::ALL {
+        if rules.best_effort_share.get(metric).is_some() {
+            let id = names.intern(&format!("{} in the BE share", unit(metric)));
+            allowances.extend(id.map(|id| (id, Allowance { class: Class::Be, metric, of_usage: false })));
+        }
+    }
+    allowances
 }

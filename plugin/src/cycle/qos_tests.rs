@@ -370,3 +370,76 @@ fn new_node_state_makes_a_refused_pod_worth_another_try() {
     module.enqueue(&mut host);
     assert_eq!(host.events, [(0, 1 | 2), (1, 1 | 4 | 8 | 16)]);
 }
+
+/// A whole cycle: the node that the pod was let through to, or why it was not.
+fn schedule(module: &mut Module, host: &mut FakeHost, pod: Vec<u8>) -> Result<String, String> {
+    host.current_pod = pod;
+    host.node_names.clear();
+    host.reason.clear();
+    let begun = module.pre_filter(host);
+    if !matches!(begun, Code::Success | Code::Skip) {
+        return Err(host.reason.clone());
+    }
+    let all: Vec<String> = host.nodes.keys().cloned().collect();
+    let asked = if host.node_names.is_empty() { all } else { host.node_names.clone() };
+    let mut left = Vec::new();
+    for name in asked {
+        host.current_node.clone_from(&name);
+        if begun == Code::Skip || module.filter(host) == Code::Success {
+            left.push(name);
+        }
+    }
+    host.filtered = serde_json::to_vec(&left).expect("names are strings");
+    module.pre_score(host);
+    let score = |name: &String| {
+        host.current_node.clone_from(name);
+        module.score(host)
+    };
+    let Some(chosen) = left.into_iter().max_by_key(score) else { return Err(host.reason.clone()) };
+    host.current_node.clone_from(&chosen);
+    if module.reserve(host) == Code::Success { Ok(chosen) } else { Err(host.reason.clone()) }
+}
+
+#[test]
+fn a_gang_is_planned_within_what_the_rules_leave() {
+    let labels = |size: &'static str| {
+        [
+            ("koordinator.sh/qosClass", "BE"),
+            ("koordinator.sh/priority-class", "koord-batch"),
+            ("pod-group.scheduling.sigs.k8s.io/name", "sweep"),
+            ("pod-group.scheduling.sigs.k8s.io/min-available", size),
+        ]
+    };
+    // A member is expected to use 8.5 percent of a node: one fits on warm, two on cool.
+    let requests = &[("cpu", "10"), ("memory", "1Gi")];
+    let run = |size: &'static str, members: usize| {
+        let (mut module, mut host) = start("");
+        for (name, percent) in [("hot", 70), ("warm", 50), ("cool", 40)] {
+            host.set_node(name, node(name, &measured(percent, 0), &[]));
+        }
+        let labels = labels(size);
+        let spec = PodSpec { labels: &labels, requests, ..BE };
+        let mut waiting: Vec<String> = (0..members).map(|at| format!("sweep-{at}")).collect();
+        let (mut placed, mut reasons) = (Vec::new(), Vec::new());
+        for _ in 0..3 {
+            waiting.retain(|name| match schedule(&mut module, &mut host, pod(name, spec)) {
+                Ok(node) => {
+                    placed.push(node);
+                    false
+                }
+                Err(reason) => {
+                    reasons.push(reason);
+                    true
+                }
+            });
+        }
+        placed.sort();
+        (placed, reasons)
+    };
+    assert_eq!(run("3", 3).0, ["cool", "cool", "warm"]);
+    let (placed, reasons) = run("4", 4);
+    assert!(placed.is_empty(), "each alone would be accepted: {placed:?}");
+    let last = reasons.last().expect("a reason");
+    assert!(last.starts_with("gang ns/sweep: 4 of 4 members, needs 4 x "), "{last}");
+    assert!(last.contains("8500 milli-CPU below the BE threshold, room for 3"), "{last}");
+}
