@@ -1,8 +1,8 @@
 //! JSON as a tree, for every document the module reads.
 //!
 //! serde builds a parser per type that it reads into, two kilobytes for each struct of the policy. One tree needs one
-//! parser, and what walks it can name every fault instead of the first. Text without escapes is borrowed, and objects
-//! keep the order and the duplicates of the document.
+//! parser, and what walks it can name every fault instead of the first. Text without escapes is borrowed, objects keep
+//! the order and the duplicates of the document, and a tree takes in the worst case some ten times the text's memory.
 
 use core::fmt;
 use std::borrow::Cow;
@@ -48,6 +48,18 @@ impl<'a> Json<'a> {
             Self::List(_) => "a list",
             Self::Object(_) => "an object",
         }
+    }
+
+    /// A string.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// A whole number.
+    #[must_use]
+    pub const fn integer(&self) -> Option<i64> {
+        if let Self::Integer(number) = self { Some(*number) } else { None }
     }
 
     /// The value of a field; of several with this name, the last. `None` if there is none or this is no object.

@@ -36,6 +36,7 @@ pub mod json;
 pub mod object;
 pub mod policy;
 mod sort;
+pub mod sorted_map;
 
 #[cfg(test)]
 mod testing;

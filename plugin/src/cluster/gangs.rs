@@ -10,7 +10,7 @@ impl Cluster {
     /// Members of gangs that node state counts, with the key that [`super::pod_gang::count_key`] gave them, of which the
     /// gang is a prefix.
     pub fn gang_members<'a>(&'a self, gang: &'a str) -> impl Iterator<Item = (&'a str, u32)> {
-        let from = self.gang_members.range::<str, _>((core::ops::Bound::Included(gang), core::ops::Bound::Unbounded));
+        let from = self.gang_members.iter_from(gang);
         from.map(|(key, count)| (&**key, *count)).take_while(move |(key, _)| key.starts_with(gang))
     }
 
@@ -48,7 +48,7 @@ impl Cluster {
     }
 
     pub(super) fn count_gangs(&mut self, before: Option<&Node>, after: Option<&Node>) {
-        for (key, count) in before.and_then(Node::state).iter().flat_map(|state| &state.gangs) {
+        for (key, count) in before.and_then(Node::state).iter().flat_map(|state| state.gangs.iter()) {
             if let Some(members) = self.gang_members.get_mut(key.as_str()) {
                 *members = members.saturating_sub(*count);
                 if *members == 0 {
@@ -56,9 +56,8 @@ impl Cluster {
                 }
             }
         }
-        for (key, count) in after.and_then(Node::state).iter().flat_map(|state| &state.gangs) {
-            let members = self.gang_members.entry(key.as_str().into()).or_default();
-            *members = members.saturating_add(*count);
+        for (key, count) in after.and_then(Node::state).iter().flat_map(|state| state.gangs.iter()) {
+            self.gang_members.update(key.as_str().into(), |members| *members = members.saturating_add(*count));
         }
     }
 }

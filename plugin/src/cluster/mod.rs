@@ -16,7 +16,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 pub use node::{Entry, Known, Node};
@@ -25,6 +25,7 @@ pub use node_state::{NodeState, Unknown};
 
 use crate::host::{Host, Severity};
 use crate::object::{PodInfo, ResourceNames};
+use crate::sorted_map::SortedMap;
 
 /// A node's place in the [`Cluster`], valid until the node is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,7 +59,7 @@ pub struct Cluster {
     free: Vec<NodeIndex>,
     by_name: HashMap<Box<str>, NodeIndex, BuildHasherDefault<NameHasher>>,
     /// Where each pod of the ledger is, by UID hash.
-    placed: BTreeMap<u64, NodeIndex>,
+    placed: SortedMap<u64, NodeIndex>,
     /// Ledger entries in the order they were made, for the bound.
     order: std::collections::VecDeque<u64>,
     /// Keys of node labels and annotations whose values are kept.
@@ -66,7 +67,7 @@ pub struct Cluster {
     /// Keys of node labels that rules of pods look at.
     label_keys: Vec<Box<str>>,
     /// Members of gangs that node state counts, over all nodes; keyed as in node state.
-    gang_members: BTreeMap<Box<str>, u32>,
+    gang_members: SortedMap<Box<str>, u32>,
     /// Grows whenever something here changes.
     generation: u64,
     ledger_ms: i64,
@@ -89,11 +90,11 @@ impl Cluster {
             nodes: Vec::new(),
             free: Vec::new(),
             by_name: HashMap::default(),
-            placed: BTreeMap::new(),
+            placed: SortedMap::default(),
             order: std::collections::VecDeque::new(),
             tracked: tracked.into_iter().collect(),
             label_keys: Vec::new(),
-            gang_members: BTreeMap::new(),
+            gang_members: SortedMap::default(),
             generation: 0,
             ledger_ms: i64::from(ledger_seconds).saturating_mul(1000),
             clock_ms: 0,

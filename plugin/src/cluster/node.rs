@@ -4,7 +4,6 @@ use super::NodeIndex;
 use super::node_load::{Footprint, NodeLoad};
 use super::node_state::{self, NodeState, Unknown};
 use crate::object::{self, ResourceNames, Resources, Taint};
-use crate::sort::sort;
 
 /// A pod that the module let go to a node and that node state does not count yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +29,6 @@ pub struct Known {
     pub requested: Resources,
     /// The same as scores count them: defaults for absent cpu and memory.
     pub scoring_requested: Resources,
-    /// Short UIDs that node state counts, ascending.
-    uids: Vec<u32>,
 }
 
 /// A node, as last read, with the ledger's entries for it.
@@ -169,14 +166,11 @@ impl Known {
         for (id, amount) in node_state::resources(&core::mem::take(&mut document.nonzero), names)?.iter() {
             scoring_requested.set(id, amount);
         }
-        let mut uids: Vec<u32> = document.uids().collect();
-        sort(&mut uids);
-        document.uids = String::new();
-        Ok(Self { document, requested, scoring_requested, uids })
+        Ok(Self { document, requested, scoring_requested })
     }
 
     fn counts(&self, uid: u64) -> bool {
         let [a, b, c, d, ..] = uid.to_le_bytes();
-        self.uids.binary_search(&u32::from_le_bytes([a, b, c, d])).is_ok()
+        self.document.uids.contains(&u32::from_le_bytes([a, b, c, d]))
     }
 }

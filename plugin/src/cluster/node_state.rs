@@ -7,14 +7,15 @@
 //! empty are absent. A reader takes version 1 only, and ignores keys that it does not know: a later publisher may add
 //! some without changing what the others mean.
 
-use std::collections::BTreeMap;
+mod read;
 
-use serde::{Deserialize, Serialize};
+use serde::{Serialize, Serializer};
 
 use super::pod_class;
 use crate::object::{PodInfo, ResourceId, ResourceNames, Resources};
 use crate::policy::qos::estimate::Estimation;
 use crate::sort::sort;
+use crate::sorted_map::SortedMap;
 
 /// The annotation that holds the document.
 pub const ANNOTATION: &str = "stowage.dev/node-state";
@@ -23,10 +24,10 @@ pub const ANNOTATION: &str = "stowage.dev/node-state";
 pub const VERSION: u32 = 1;
 
 /// Amounts by resource name: milli-CPU, bytes, devices.
-pub type Amounts = BTreeMap<String, i64>;
+pub type Amounts = SortedMap<String, i64>;
 
 /// What a node has allocated and uses.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeState {
     /// [`VERSION`].
@@ -34,51 +35,46 @@ pub struct NodeState {
     /// When this was written: milliseconds since 1970 by the publisher's clock. Also the module's only real clock.
     pub at: i64,
     /// Pods on the node that are not finished.
-    #[serde(default)]
     pub pods: u32,
     /// Sum of their requests: what the scheduler's fit filter counts.
-    #[serde(default)]
     pub requested: Amounts,
     /// The same for cpu and memory where a container that does not ask counts 100m and 200Mi: what scores count.
-    #[serde(default)]
     pub nonzero: Amounts,
     /// Pods and their cpu and memory requests by QoS class (`LSE`, `LSR`, `LS`, `BE`, `SYSTEM`).
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub qos: BTreeMap<String, QosClassState>,
+    #[serde(skip_serializing_if = "SortedMap::is_empty")]
+    pub qos: SortedMap<String, QosClassState>,
     /// Measured usage of the whole node, if a metrics source exists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// What those pods are expected to use that no measurement contains yet: the ones placed after `usage` was measured
     /// or, where nothing is measured here, within the last five minutes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unmeasured: Option<Expected>,
     /// Members of each gang on the node, by `namespace/name` or `namespace/name/role` (see
     /// [`super::pod_gang::count_key`]).
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub gangs: BTreeMap<String, u32>,
+    #[serde(skip_serializing_if = "SortedMap::is_empty")]
+    pub gangs: SortedMap<String, u32>,
     /// Free thousandths of each GPU, where the device plugin tells which pod has which device.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gpu_free: Vec<u16>,
-    /// [`short_uid`] of every pod counted, 8 hexadecimal digits each, in ascending order, without separators.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub uids: String,
+    /// [`short_uid`] of every pod counted, in ascending order. In JSON 8 hexadecimal digits each, without separators.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "hexadecimal")]
+    pub uids: Vec<u32>,
 }
 
 /// What one QoS class has on a node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct QosClassState {
     /// Pods.
     pub pods: u32,
     /// Requested milli-CPU (batch-cpu for classes that ask for it instead).
-    #[serde(default)]
     pub cpu: i64,
     /// Requested bytes, likewise.
-    #[serde(default)]
     pub memory: i64,
 }
 
 /// Measured usage.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Usage {
     /// When it was measured, milliseconds since 1970.
     pub at: i64,
@@ -89,7 +85,7 @@ pub struct Usage {
 }
 
 /// Expected usage of pods, estimated as by default by the policy's `qos.estimation`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Expected {
     /// Milli-CPU.
     pub cpu: i64,
@@ -130,14 +126,7 @@ impl NodeState {
     /// # Errors
     /// [`Unknown`] if it is of another version, is not JSON of this shape, or holds impossible values.
     pub fn parse(text: &str) -> Result<Self, Unknown> {
-        match serde_json::from_str::<Self>(text) {
-            Ok(state) if state.v == VERSION => state.check().map(|()| state),
-            Ok(state) => Err(Unknown::Version(state.v.into())),
-            Err(error) => Err(match serde_json::from_str::<VersionOnly>(text) {
-                Ok(other) if other.v != u64::from(VERSION) => Unknown::Version(other.v),
-                _ => Unknown::Broken(error.to_string()),
-            }),
-        }
+        read::read(text)
     }
 
     /// The annotation's value: JSON on one line.
@@ -154,23 +143,24 @@ impl NodeState {
     pub fn count(&mut self, pod: &PodInfo, names: &ResourceNames, class: Option<&str>, gang: Option<&str>) {
         self.pods = self.pods.saturating_add(1);
         for (id, amount) in pod.requests.iter().filter(|(_, amount)| *amount != 0) {
-            add(&mut self.requested, names.name(id), amount);
+            self.requested.update(names.name(id).to_owned(), |sum| *sum = sum.saturating_add(amount));
         }
         for id in [ResourceId::CPU, ResourceId::MEMORY] {
-            add(&mut self.nonzero, names.name(id), pod.placed.get(id));
+            let amount = pod.placed.get(id);
+            self.nonzero.update(names.name(id).to_owned(), |sum| *sum = sum.saturating_add(amount));
         }
         if let Some(class) = class {
             let load = pod_class::load(&pod.requests, names);
-            let state = self.qos.entry(class.to_owned()).or_default();
-            state.pods = state.pods.saturating_add(1);
-            state.cpu = state.cpu.saturating_add(load.cpu);
-            state.memory = state.memory.saturating_add(load.memory);
+            self.qos.update(class.to_owned(), |state| {
+                state.pods = state.pods.saturating_add(1);
+                state.cpu = state.cpu.saturating_add(load.cpu);
+                state.memory = state.memory.saturating_add(load.memory);
+            });
         }
         if let Some(gang) = gang {
-            let members = self.gangs.entry(gang.to_owned()).or_default();
-            *members = members.saturating_add(1);
+            self.gangs.update(gang.to_owned(), |members| *members = members.saturating_add(1));
         }
-        self.uids.push_str(&format!("{:08x}", short_uid(&pod.uid)));
+        self.uids.push(short_uid(&pod.uid));
     }
 
     /// Adds what a counted pod is expected to use, if no measurement contains it yet.
@@ -184,57 +174,12 @@ impl NodeState {
 
     /// Puts the counted pods in order, so that equal states are equal documents.
     pub fn seal(&mut self) {
-        let mut uids: Vec<u32> = self.uids().collect();
-        sort(&mut uids);
-        self.uids = uids.iter().map(|uid| format!("{uid:08x}")).collect();
-    }
-
-    /// The short UIDs of the pods counted.
-    pub fn uids(&self) -> impl Iterator<Item = u32> + '_ {
-        self.uids
-            .as_bytes()
-            .chunks(8)
-            .filter_map(|digits| u32::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok())
-    }
-
-    fn check(&self) -> Result<(), Unknown> {
-        let broken = |why: &str| Err(Unknown::Broken(why.to_owned()));
-        if self.requested.values().chain(self.nonzero.values()).any(|amount| *amount < 0) {
-            return broken("a requested amount is negative");
-        }
-        if self.qos.values().any(|class| class.cpu < 0 || class.memory < 0) {
-            return broken("an amount of a QoS class is negative");
-        }
-        if self.usage.as_ref().is_some_and(|usage| usage.cpu < 0 || usage.memory < 0) {
-            return broken("measured usage is negative");
-        }
-        if self.unmeasured.as_ref().is_some_and(|expected| expected.cpu < 0 || expected.memory < 0) {
-            return broken("expected usage is negative");
-        }
-        if self.gpu_free.iter().any(|free| *free > 1000) {
-            return broken("a GPU has more than 1000 thousandths free");
-        }
-        if self.uids.len() != usize::try_from(self.pods).unwrap_or(usize::MAX).saturating_mul(8) {
-            return broken("uids does not list every pod");
-        }
-        if !self.uids.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return broken("uids has something else than hexadecimal digits");
-        }
-        Ok(())
+        sort(&mut self.uids);
     }
 }
 
-#[derive(Deserialize)]
-struct VersionOnly {
-    v: u64,
-}
-
-fn add(amounts: &mut Amounts, name: &str, amount: i64) {
-    if let Some(sum) = amounts.get_mut(name) {
-        *sum = sum.saturating_add(amount);
-    } else {
-        amounts.insert(name.to_owned(), amount);
-    }
+fn hexadecimal<S: Serializer>(uids: &[u32], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&uids.iter().map(|uid| format!("{uid:08x}")).collect::<String>())
 }
 
 /// 32 bits that stand for a pod: the lower half of [`uid_hash`].

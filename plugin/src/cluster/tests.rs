@@ -33,7 +33,7 @@ fn node_state_reads_what_it_wrote_and_stays_small() {
     let text = state_of(&pods, 1_764_000_000_000);
     assert!(text.len() < 4096, "{} bytes", text.len());
     let state = NodeState::parse(&text).expect("just written");
-    assert_eq!((state.pods, state.uids().count()), (110, 110));
+    assert_eq!((state.pods, state.uids.len()), (110, 110));
     assert_eq!(state.to_json(), text);
     let mut reversed = pods;
     reversed.reverse();
@@ -45,15 +45,19 @@ fn unreadable_node_state_says_what_is_wrong() {
     for (text, why) in [
         (r#"{"v":2,"at":1}"#, "has version 2"),
         (r#"{"v":2,"at":"later shapes may differ"}"#, "has version 2"),
-        (r#"{"v":1}"#, "missing field `at`"),
+        (r#"{"v":1}"#, "at is missing"),
         ("", "EOF"),
-        ("[]", "broken"),
-        (r#"{"v":1,"at":1,"requested":{"cpu":-1}}"#, "negative"),
-        (r#"{"v":1,"at":1,"requested":{"cpu":9223372036854775808}}"#, "broken"),
-        (r#"{"v":1,"at":1,"requested":{"cpu":1.5}}"#, "broken"),
+        ("[]", "v is missing"),
+        (r#"{"v":-1}"#, "v is no whole number"),
+        (r#"{"v":1,"at":1,"requested":{"cpu":-1}}"#, "cpu is no whole number from 0"),
+        (r#"{"v":1,"at":1,"requested":{"cpu":9223372036854775808}}"#, "cpu is no whole number"),
+        (r#"{"v":1,"at":1,"requested":{"cpu":1.5}}"#, "cpu is no whole number"),
+        (r#"{"v":1,"at":1,"requested":[]}"#, "requested is no object"),
+        (r#"{"v":1,"at":1,"qos":{"LS":{}}}"#, "pods is missing"),
+        (r#"{"v":1,"at":1,"usage":1}"#, "at is missing"),
         (r#"{"v":1,"at":1,"pods":1}"#, "uids does not list every pod"),
         (r#"{"v":1,"at":1,"pods":1,"uids":"0123456z"}"#, "hexadecimal"),
-        (r#"{"v":1,"at":1,"gpuFree":[1001]}"#, "more than 1000"),
+        (r#"{"v":1,"at":1,"gpuFree":[1001]}"#, "gpuFree is no whole number from 0 to 1000"),
     ] {
         let unknown = NodeState::parse(text).expect_err(text).to_string();
         assert!(unknown.contains(why), "{text}: {unknown}");

@@ -43,11 +43,13 @@ impl Faults {
 
     /// Paths and messages, with their places in the document.
     pub(super) fn locate(found: Vec<(String, String)>, root: &Json<'_>, text: &str) -> Self {
+        // Names in a document may hold line breaks.
+        let one_line = |text: &str| text.replace(char::is_control, " ");
         let mut faults: Vec<Fault> = Vec::with_capacity(found.len());
         for (path, message) in found {
             let (line, column) = position::of(&path, root, text);
             let place = faults.partition_point(|fault| (fault.line, fault.column) <= (line, column));
-            faults.insert(place, Fault { line, column, path, message });
+            faults.insert(place, Fault { line, column, path: one_line(&path), message: one_line(&message) });
         }
         Self(faults)
     }

@@ -6,10 +6,10 @@
 
 use core::ops::RangeInclusive;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use super::Faults;
 use crate::json::Json;
+use crate::sorted_map::SortedMap;
 
 /// A section of the policy document.
 pub(super) trait Section {
@@ -117,7 +117,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Numbers by names that the document chooses.
-    pub fn numbers(&mut self, name: &'static str, slot: &mut BTreeMap<String, u32>, allowed: RangeInclusive<u32>) {
+    pub fn numbers(&mut self, name: &'static str, slot: &mut SortedMap<String, u32>, allowed: RangeInclusive<u32>) {
         let entries = match self.value(name) {
             Some(Json::Object(entries)) => entries,
             Some(other) => return self.wrong_kind(name, other, "an object"),

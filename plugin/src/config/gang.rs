@@ -1,12 +1,11 @@
 //! `gang`: pods that start together or not at all.
 
-use std::collections::BTreeMap;
-
 use super::fields::{Fields, Section};
 use crate::policy::gang::membership::{LONGEST_WAIT_SECONDS, MatchPolicy};
 use crate::policy::gang::planner::Topology;
 use crate::policy::gang::recognise;
 use crate::sort::sort_by_key;
+use crate::sorted_map::SortedMap;
 
 /// Pods that start together or not at all.
 ///
@@ -21,9 +20,9 @@ pub struct Gang {
     /// Minimum members of gangs whose pods do not tell, by `namespace/name`; `*` stands for any run of characters.
     #[cfg_attr(
         feature = "schema",
-        schemars(extend("additionalProperties" = {"type": "integer", "minimum": 1, "maximum": 100_000}))
+        schemars(with = "std::collections::BTreeMap<String, u32>", extend("additionalProperties" = {"type": "integer", "minimum": 1, "maximum": 100_000}))
     )]
-    pub sizes: BTreeMap<String, u32>,
+    pub sizes: SortedMap<String, u32>,
     /// Take sizes from the environment of training containers (`TF_CONFIG`, `PET_NNODES`, `WORLD_SIZE`, `VC_*_NUM`) where
     /// nothing else tells, and take pods of Kubeflow training jobs for a gang then. Default false.
     pub infer_size_from_env: bool,
@@ -85,7 +84,7 @@ impl Default for Gang {
     fn default() -> Self {
         Self {
             enabled: true,
-            sizes: BTreeMap::new(),
+            sizes: SortedMap::default(),
             infer_size_from_env: false,
             unknown_size: UnknownSize::default(),
             topology_key: None,
@@ -139,7 +138,7 @@ impl Section for Gang {
     fn read(&mut self, fields: &mut Fields<'_>) {
         fields.flag("enabled", &mut self.enabled);
         fields.numbers("sizes", &mut self.sizes, 1..=100_000);
-        for pattern in self.sizes.keys() {
+        for pattern in self.sizes.iter().map(|(pattern, _)| pattern) {
             check_pattern(pattern, &format!("sizes[{pattern}]"), fields);
         }
         fields.flag("inferSizeFromEnv", &mut self.infer_size_from_env);

@@ -74,6 +74,7 @@ fn what_is_no_json_has_a_place_too() {
     assert_eq!(faults("{"), "policy: line 1 column 1: EOF while parsing an object");
     assert_eq!(faults("\n [1]"), "policy: line 2 column 2: is a list, expected an object");
     assert!(faults(&"[".repeat(1000)).contains("recursion limit exceeded"));
+    assert!(faults(r#"{"a\nb":1}"#).starts_with("policy: line 1 column 2: a b: unknown field `a b`"));
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Gangs at the extension points: what the book asks for, gathered from the pod of the cycle and from what is known of
 //! the nodes.
 
-use std::collections::BTreeMap;
-
 use super::CyclePod;
 use super::gang_facts::{Knowledge, View};
 use super::qos::Qos;
@@ -15,6 +13,7 @@ use crate::policy::gang::book::{Book, Options, Pod, Rejection, Verdict};
 use crate::policy::gang::membership::{Fault, Membership, Recognised};
 use crate::policy::gang::planner::NodeRow;
 use crate::policy::gang::recognise;
+use crate::sorted_map::SortedMap;
 
 /// Gangs whose cut waits have been logged that are remembered.
 const MAX_LOGGED: usize = 64;
@@ -26,7 +25,7 @@ pub struct Gangs {
     knowledge: Knowledge,
     book: Book,
     /// What preemption has freed on each node so far in this cycle.
-    emptied: BTreeMap<NodeRow, Resources>,
+    emptied: SortedMap<NodeRow, Resources>,
     /// Nodes that may be read again in a cycle before they are refused.
     rereads_per_cycle: u32,
     rereads: u32,
@@ -63,7 +62,7 @@ impl Gangs {
                 match_policy: policy.gang.match_policy(),
                 reject_unknown_size: policy.gang.unknown_size == UnknownSize::Reject,
             }),
-            emptied: BTreeMap::new(),
+            emptied: SortedMap::default(),
             rereads_per_cycle: policy.cluster.refresh_per_cycle,
             rereads: 0,
             logged: Vec::new(),

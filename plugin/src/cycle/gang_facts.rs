@@ -1,7 +1,5 @@
 //! The cluster as the book of gangs asks about it.
 
-use std::collections::BTreeMap;
-
 use super::qos::Qos;
 use crate::cluster::gangs::Labelled;
 use crate::cluster::{Cluster, Node};
@@ -10,6 +8,7 @@ use crate::object::{NodeRules, ResourceId};
 use crate::policy::gang::book::Facts;
 use crate::policy::gang::planner::NodeRow;
 use crate::policy::qos::class::PodClass;
+use crate::sorted_map::SortedMap;
 
 /// Most sets of rules that are kept; the members of a gang share one or two.
 const MAX_RULES: usize = 4096;
@@ -20,7 +19,7 @@ pub struct Knowledge {
     topology_key: Option<Box<str>>,
     excluded_roles: Vec<Box<str>>,
     /// Rules of members by number, and the cycle in which they were last met.
-    rules: BTreeMap<u64, (NodeRules, u64)>,
+    rules: SortedMap<u64, (NodeRules, u64)>,
     /// The number of the rules of the member at hand: QoS can tell of no other.
     current: u64,
 }
@@ -30,7 +29,7 @@ impl Knowledge {
         Self {
             topology_key: policy.topology_key.as_deref().map(Into::into),
             excluded_roles: policy.excluded_roles.iter().map(|role| role.as_str().into()).collect(),
-            rules: BTreeMap::new(),
+            rules: SortedMap::default(),
             current: 0,
         }
     }

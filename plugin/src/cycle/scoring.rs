@@ -6,6 +6,7 @@ use super::qos::Qos;
 use crate::cluster::{Cluster, Known, Node, NodeIndex};
 use crate::config::{Policy, ScoringStrategyType, Weights};
 use crate::host::{Code, Host, Severity};
+use crate::json::Json;
 use crate::object::{GpuNames, PodInfo};
 use crate::policy::binpack::{self, Counted, Formula, Shape, Term, Weighing};
 
@@ -262,12 +263,8 @@ impl Scoring {
 /// The nodes that passed the filters; those never seen are read.
 fn candidates(cluster: &mut Cluster, host: &mut impl Host) -> Vec<NodeIndex> {
     let list = host.filtered_node_list().to_vec();
-    // Node names need no escapes in JSON, so the names are borrowed from the list; a list with escapes still works.
-    let names: Vec<std::borrow::Cow<'_, str>> = serde_json::from_slice::<Vec<&str>>(&list)
-        .map(|names| names.into_iter().map(Into::into).collect())
-        .or_else(|_| {
-            serde_json::from_slice::<Vec<String>>(&list).map(|names| names.into_iter().map(Into::into).collect())
-        })
-        .unwrap_or_default();
-    names.iter().filter_map(|name| cluster.find(name).or_else(|| cluster.read(host, name))).collect()
+    let names = core::str::from_utf8(&list).ok().and_then(|list| Json::parse(list).ok());
+    let Some(Json::List(names)) = names else { return Vec::new() };
+    let names = names.iter().filter_map(Json::text);
+    names.filter_map(|name| cluster.find(name).or_else(|| cluster.read(host, name))).collect()
 }

@@ -111,8 +111,8 @@ pub fn node_state(bytes: &[u8]) {
     match NodeState::parse(text) {
         Err(unknown) => assert!(!unknown.to_string().is_empty()),
         Ok(state) => {
-            assert_eq!(u32::try_from(state.uids().count()).ok(), Some(state.pods));
-            assert!(state.requested.values().chain(state.nonzero.values()).all(|amount| *amount >= 0));
+            assert_eq!(u32::try_from(state.uids.len()).ok(), Some(state.pods));
+            assert!(state.requested.iter().chain(state.nonzero.iter()).all(|(_, amount)| *amount >= 0));
             assert!(state.gpu_free.iter().all(|free| *free <= 1000));
             assert_eq!(NodeState::parse(&state.to_json()).as_ref(), Ok(&state));
         }

@@ -24,7 +24,7 @@ fn node_state_counts_bound_pods_at_once() {
     simulation.submit(pod("p", 3));
     simulation.run_until_idle().unwrap();
     let counted = state(&simulation, "a").unwrap();
-    assert_eq!((counted.pods, counted.requested["cpu"], counted.at), (1, 3000, 1_767_225_600_003));
+    assert_eq!((counted.pods, counted.requested.get("cpu").copied(), counted.at), (1, Some(3000), 1_767_225_600_003));
     simulation.at(Duration::from_secs(5), Change::FinishPod("default/p".into()));
     let usage = Usage { at: 7, cpu: 100, memory: 1 << 30 };
     simulation.at(Duration::from_secs(6), Change::Usage { node: "a".into(), usage: Some(usage.clone()) });
@@ -48,7 +48,7 @@ fn usage_keeps_its_age_and_new_pods_are_unmeasured() {
     assert_eq!(counted.at - counted.usage.unwrap().at, 30_000);
     // The larger of request and limit, scaled as LoadAware scales; no memory is asked for.
     assert_eq!(counted.unmeasured, Some(Expected { cpu: 2550, memory: 200 << 20 }));
-    assert_eq!(counted.qos["LS"].cpu, 3000);
+    assert_eq!(counted.qos.get("LS").map(|class| class.cpu), Some(3000));
     // Something happens elsewhere, later.
     simulation.at(Duration::from_secs(200), Change::CreatePod(pod("q", 1)));
     simulation.run_until_idle().unwrap();

@@ -1,9 +1,8 @@
 //! Places that are kept for members on their way.
 
-use std::collections::BTreeMap;
-
 use crate::policy::gang::planner::NodeRow;
 use crate::sort::sort;
+use crate::sorted_map::SortedMap;
 
 /// A place for one member of a kind of a gang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,7 +14,7 @@ pub(super) struct Slot {
 /// All slots, by node.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    by_node: BTreeMap<NodeRow, Vec<Slot>>,
+    by_node: SortedMap<NodeRow, Vec<Slot>>,
     /// Grows with every change.
     pub changes: u64,
 }
@@ -30,7 +29,7 @@ impl Held {
     }
 
     pub fn add(&mut self, node: NodeRow, slot: Slot) {
-        self.by_node.entry(node).or_default().push(slot);
+        self.by_node.update(node, |slots| slots.push(slot));
         self.changes = self.changes.saturating_add(1);
     }
 

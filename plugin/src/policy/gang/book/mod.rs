@@ -19,11 +19,10 @@ mod reserve;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-
 use crate::object::{ResourceId, Resources};
 use crate::policy::gang::membership::{MatchPolicy, Membership};
 use crate::policy::gang::planner::{NodeRow, Topology};
+use crate::sorted_map::SortedMap;
 
 use cycle::Cycle;
 use gang::{Gang, Kind, Member, Place, Progress, Turn};
@@ -147,7 +146,7 @@ pub struct Rejection {
 pub struct Book {
     options: Options,
     gangs: Vec<Option<Gang>>,
-    by_key: BTreeMap<Box<str>, usize>,
+    by_key: SortedMap<Box<str>, usize>,
     held: Held,
     /// Members remembered, over all gangs.
     members: usize,

@@ -2,15 +2,7 @@
 //!
 //! A guess from another system's internals, and so off unless the policy document turns it on.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-
-#[derive(Deserialize)]
-struct TfConfig<'a> {
-    #[serde(borrow)]
-    cluster: BTreeMap<&'a str, Vec<serde::de::IgnoredAny>>,
-}
+use crate::json::Json;
 
 /// What the environment of a pod says about the size of its job.
 #[derive(Debug, Default)]
@@ -51,8 +43,10 @@ pub(super) fn infer<'a>(environment: impl Iterator<Item = (&'a str, &'a str)>) -
 
 /// All tasks of all roles. Evaluators and workers added later are not listed, and so not waited for.
 fn tf_config(text: &str) -> Option<u32> {
-    let config: TfConfig<'_> = serde_json::from_str(text).ok()?;
-    u32::try_from(config.cluster.values().map(Vec::len).sum::<usize>()).ok()
+    let config = Json::parse(text).ok()?;
+    let Json::Object(roles) = config.get("cluster")? else { return None };
+    let tasks = |(_, tasks): &(_, Json<'_>)| if let Json::List(tasks) = tasks { Some(tasks.len()) } else { None };
+    u32::try_from(roles.iter().map(tasks).sum::<Option<usize>>()?).ok()
 }
 
 /// `n` or `min:max`.

@@ -1,8 +1,7 @@
 //! The values of gang keys, as their systems write them.
 
-use serde::Deserialize;
-
 use super::keys::Key;
+use crate::json::Json;
 use crate::policy::gang::membership::{Fault, LONGEST_WAIT_SECONDS, MatchPolicy, Mode, Startup};
 use crate::sort::sort;
 
@@ -88,36 +87,31 @@ fn duration_ms(text: &str) -> Option<u64> {
 /// Koordinator's gang groups: a JSON array of `namespace/name`. Sorted, without `gang` itself.
 pub(super) fn gang_groups(value: &str, gang: &str) -> Result<Vec<Box<str>>, Fault> {
     let fault = || Fault::new(Key::KoordinatorGroups.text(), value, "a JSON list of at most 32 \"namespace/name\"");
-    let mut groups: Vec<Box<str>> = serde_json::from_str(value).map_err(|_| fault())?;
-    let well_formed = |id: &str| id.split_once('/').is_some_and(|(ns, name)| !ns.is_empty() && !name.is_empty());
-    if groups.len() > 32 || !groups.iter().all(|id| well_formed(id)) {
+    let Ok(Json::List(list)) = Json::parse(value) else { return Err(fault()) };
+    if list.len() > 32 {
         return Err(fault());
     }
+    let well_formed = |id: &str| id.split_once('/').is_some_and(|(ns, name)| !ns.is_empty() && !name.is_empty());
+    let id = |id: &Json<'_>| id.text().filter(|id| well_formed(id)).map(Into::into);
+    let mut groups: Vec<Box<str>> = list.iter().map(id).collect::<Option<_>>().ok_or_else(fault)?;
     groups.retain(|id| &**id != gang);
     sort(&mut groups);
     groups.dedup();
     Ok(groups)
 }
 
-#[derive(Deserialize)]
-struct TaskGroup {
-    #[serde(rename = "minMember")]
-    min_member: u32,
-}
-
 /// YuniKorn's task groups: the whole application's minimum.
 pub(super) fn task_groups_min(value: &str) -> Result<u32, Fault> {
-    let groups: Option<Vec<TaskGroup>> = serde_json::from_str(value).ok();
-    groups
-        .map(|groups| groups.iter().fold(0, |sum: u32, group| sum.saturating_add(group.min_member)))
-        .filter(|min| (1..=MOST_MEMBERS).contains(min))
-        .ok_or_else(|| {
-            Fault::new(
-                Key::YunikornTaskGroups.text(),
-                value,
-                "a JSON list of objects with minMember, 1 to 100000 in all",
-            )
-        })
+    let min_member = |group: &Json<'_>| u32::try_from(group.get("minMember")?.integer()?).ok();
+    let sum = match Json::parse(value) {
+        Ok(Json::List(groups)) => {
+            groups.iter().try_fold(0, |sum: u32, group| Some(sum.saturating_add(min_member(group)?)))
+        }
+        _ => None,
+    };
+    sum.filter(|min| (1..=MOST_MEMBERS).contains(min)).ok_or_else(|| {
+        Fault::new(Key::YunikornTaskGroups.text(), value, "a JSON list of objects with minMember, 1 to 100000 in all")
+    })
 }
 
 #[cfg(test)]
