@@ -1,6 +1,8 @@
 //! QoS at the extension points: what the policy needs, gathered from the pod of the cycle and from what is known of a
 //! node.
 
+use std::cell::Cell;
+
 use super::CyclePod;
 use crate::cluster::{Cluster, Footprint, Node, NodeIndex, pod_class};
 use crate::config::Policy;
@@ -17,6 +19,8 @@ use crate::policy::qos::usage::{Measurement, Source, Timestamp, Usage};
 
 /// How many batch and mid resources there are.
 const N: usize = pod_class::RECLAIMED.len();
+/// Refusals in a cycle that name their node and its numbers. Beyond, reasons are the same for many nodes.
+const MOST_NAMED: u32 = 16;
 /// Of a budget without a limit: more than any pods ask for, and small enough to reckon with.
 const PLENTY: i64 = 1 << 50;
 
@@ -39,6 +43,9 @@ pub struct Qos {
     rereads_per_cycle: u32,
     /// How many are left in this one.
     rereads: u32,
+    /// Nodes refused by name in this cycle, and how many may be.
+    named: Cell<u32>,
+    most_named: u32,
 }
 
 /// A part of a class's budget. It goes by the name of a resource that nodes have and pods ask for, so that gangs are
@@ -79,12 +86,15 @@ impl Qos {
             question: None,
             rereads_per_cycle: policy.cluster.refresh_per_cycle,
             rereads: 0,
+            named: Cell::new(0),
+            most_named: if policy.explain { u32::MAX } else { MOST_NAMED },
         })
     }
 
     /// Skip unless some node may be refused to the pod, which so costs no Filter call.
     pub fn pre_filter(&mut self, pod: Option<&CyclePod>, cluster: &Cluster, host: &mut impl Host) -> Code {
         self.rereads = self.rereads_per_cycle;
+        self.named.set(0);
         self.question = pod.map(|pod| self.ask(pod, cluster));
         let Some((pod, question)) = pod.zip(self.question) else { return Code::Skip };
         if let Some(pair) = pod.illegal {
@@ -238,7 +248,14 @@ impl Qos {
     /// Passes the verdict on to the scheduler.
     fn answer(&self, question: &Question, node: &Node, cluster: &Cluster, host: &mut impl Host) -> Code {
         let Err(rejection) = self.judge(question, node, cluster) else { return Code::Success };
-        host.status_reason(&format!("{}: {rejection}", node.name));
+        // The scheduler counts equal reasons and lists the others, all in one condition of the pod.
+        let named = self.named.get();
+        if named < self.most_named {
+            self.named.set(named.saturating_add(1));
+            host.status_reason(&format!("{}: {rejection}", node.name));
+        } else {
+            host.status_reason(&format!("{rejection:#}"));
+        }
         Code::UnschedulableAndUnresolvable
     }
 

@@ -337,6 +337,25 @@ fn acceptance_is_from_memory_and_verified_for_the_winner() {
 }
 
 #[test]
+fn many_refusals_are_summed_up() {
+    let (mut module, mut host) = start("");
+    let mut reasons = std::collections::BTreeSet::new();
+    for at in 0..100 {
+        host.set_node(&format!("node-{at}"), node(&format!("node-{at}"), &measured(66 + at % 30, 0), &[]));
+    }
+    host.current_pod = pod("p", BE);
+    module.pre_filter(&mut host);
+    for at in 0..100 {
+        host.current_node = format!("node-{at}");
+        assert_eq!(module.filter(&mut host), Code::UnschedulableAndUnresolvable);
+        reasons.insert(host.reason.clone());
+    }
+    assert_eq!(reasons.len(), 17, "the rest share one");
+    assert!(reasons.contains("cpu above 65 % (BE threshold)"));
+    assert!(reasons.contains("node-7: cpu 73 % + 0 % estimated > 65 % (BE threshold)"));
+}
+
+#[test]
 fn scores_follow_load_where_the_policy_weighs_it() {
     let (mut module, mut host) = start(r#"{"weights":{"binpack":0,"gpuNodeAvoidance":0,"qos":1}}"#);
     for (name, state) in [("cool", measured(13, 0)), ("warm", measured(60, 0)), ("hot", measured(90, 0))] {

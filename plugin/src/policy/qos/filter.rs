@@ -236,14 +236,21 @@ fn reclaimed(rules: &Rules, class: Class, node: &Node<'_>) -> Result<(), Rule> {
 }
 
 impl fmt::Display for Rejection {
-    /// `cpu 71 % + 6 % estimated > 65 % (BE threshold)`.
+    /// `cpu 71 % + 6 % estimated > 65 % (BE threshold)`; with `{:#}` without what differs from node to node,
+    /// `cpu above 65 % (BE threshold)`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let class = self.class;
+        let short = out.alternate();
         match self.rule {
             Rule::Threshold { metric, measured, estimated, threshold, from_node } => {
                 let node = if from_node { ", set on the node" } else { "" };
-                let metric = metric.name();
-                write!(out, "{metric} {measured} % + {estimated} % estimated > {threshold} % ({class} threshold{node})")
+                out.write_str(metric.name())?;
+                if short {
+                    write!(out, " above {threshold} %")?;
+                } else {
+                    write!(out, " {measured} % + {estimated} % estimated > {threshold} %")?;
+                }
+                write!(out, " ({class} threshold{node})")
             }
             Rule::WithoutUsage { usage, because } => {
                 match usage {
@@ -253,22 +260,34 @@ impl fmt::Display for Rejection {
                 }
                 match because {
                     Because::Always => {}
+                    Because::Hosts(_) if short => out.write_str(" beside LSE/LSR pods")?,
                     Because::Hosts(hosted) => write!(out, " beside {hosted} LSE/LSR pods")?,
                     Because::MayHost => out.write_str(" and no node state: LSE/LSR pods may run there")?,
                 }
                 write!(out, " ({class} usage rule)")
             }
+            Rule::Protected(Some(_)) if short => write!(out, "hosts LSE/LSR pods ({class} kept apart)"),
             Rule::Protected(Some(hosted)) => write!(out, "hosts {hosted} LSE/LSR pods ({class} kept apart)"),
             Rule::Protected(None) => write!(out, "no node state: may host LSE/LSR pods ({class} kept apart)"),
             Rule::Share { metric, requested, added, share } => {
-                write!(out, "{} {requested} % + {added} % requested > {share} % (BE share)", metric.name())
+                out.write_str(metric.name())?;
+                if short {
+                    write!(out, " requests above {share} % (BE share)")
+                } else {
+                    write!(out, " {requested} % + {added} % requested > {share} % (BE share)")
+                }
             }
             Rule::ShareUnknown => out.write_str("no node state: best-effort requests unknown (BE share)"),
+            Rule::Overdrawn(Reclaimed { name, .. }) if short => write!(out, "{name} overdrawn ({class} headroom)"),
             Rule::Overdrawn(Reclaimed { name, allocatable, allocated, .. }) => {
                 write!(out, "{name}: {} allocated of {allocatable} ({class} headroom)", allocated.unwrap_or(0))
             }
             Rule::Headroom { resource: Reclaimed { name, requested, .. }, free, reserve } => {
-                write!(out, "needs {requested} {name}, headroom {free} with {reserve} % kept free")
+                write!(out, "needs {requested} {name}, ")?;
+                if !short {
+                    write!(out, "headroom {free} ")?;
+                }
+                write!(out, "with {reserve} % kept free")
             }
         }
     }

@@ -235,6 +235,35 @@ fn reclaimed_resources_may_shrink_below_what_is_given_out() {
 }
 
 #[test]
+fn reasons_can_be_had_without_what_differs_from_node_to_node() {
+    let rules = rules(r#"{"bestEffortShare":{"cpu":50},"reclaimed":{"reserve":10}}"#);
+    let asks = Pod { requests: Load { cpu: 10_000, memory: 0 }, ..pod(QosClass::Be) };
+    let short = |node: &Node<'_>| format!("{:#}", filter(&rules, &asks, node).expect_err("refused"));
+    let batch_cpu = |allocated, requested| {
+        [Reclaimed { name: "kubernetes.io/batch-cpu", allocatable: 4000, allocated: Some(allocated), requested }]
+    };
+    for (node, expected) in [
+        (node(70, 0), "cpu above 65 % (BE threshold)"),
+        (node(0, 70), "memory above 60 % (BE threshold)"),
+        (
+            Node { usage: Usage::Unknown, protected: Some(2), ..node(0, 0) },
+            "usage unknown beside LSE/LSR pods (BE usage rule)",
+        ),
+        (
+            Node { best_effort: Some(Load { cpu: 45_000, memory: 0 }), ..node(0, 0) },
+            "cpu requests above 50 % (BE share)",
+        ),
+        (Node { reclaimed: &batch_cpu(5000, 0), ..node(0, 0) }, "kubernetes.io/batch-cpu overdrawn (BE headroom)"),
+        (
+            Node { reclaimed: &batch_cpu(3000, 700), ..node(0, 0) },
+            "needs 700 kubernetes.io/batch-cpu, with 10 % kept free",
+        ),
+    ] {
+        assert_eq!(short(&node), expected);
+    }
+}
+
+#[test]
 fn a_node_without_cpu_is_not_judged_by_cpu() {
     let mut bare = node(99, 0);
     bare.allocatable.cpu = 0;
