@@ -102,7 +102,7 @@ fn fresh_stale_and_missing_usage() {
     let apart = json!({"LS": {"pods": 9}});
     let policy = |rule: &str| json!({"qos": {"classes": {"BE": {"unknownUsage": rule, "staleUsage": rule}}}});
     let unmeasured = |qos: &Value| with_state(&json!({"v": 1, "at": NOW, "qos": qos}), &json!({}));
-    let rule = "denyBesideProtected";
+    let rule = "DenyBesideProtected";
     assert_eq!(verdict(&policy(rule), best_effort(), measured(0, 0, 179_999, &beside)), Ok(true));
     assert_eq!(
         verdict(&policy(rule), best_effort(), measured(0, 0, 180_000, &beside)),
@@ -115,10 +115,10 @@ fn fresh_stale_and_missing_usage() {
     );
     assert_eq!(verdict(&policy(rule), best_effort(), unmeasured(&apart)), Ok(true));
     for (node, allowed) in [(measured(0, 0, 180_000, &apart), false), (unmeasured(&apart), false)] {
-        assert_eq!(verdict(&policy("deny"), best_effort(), node).is_ok(), allowed);
+        assert_eq!(verdict(&policy("Deny"), best_effort(), node).is_ok(), allowed);
     }
     for node in [measured(99_000, 0, 180_000, &beside), unmeasured(&beside)] {
-        assert_eq!(verdict(&policy("allow"), best_effort(), node), Ok(true));
+        assert_eq!(verdict(&policy("Allow"), best_effort(), node), Ok(true));
     }
 }
 
@@ -202,7 +202,7 @@ fn contradictions() {
     let odd = || a_pod(&json!({"koordinator.sh/qosClass": "BE"}), &json!({"priority": 9500}));
     assert_eq!(verdict(&json!({}), odd(), nowhere()), Ok(true));
     assert_eq!(
-        verdict(&json!({"qos": {"illegalPairs": "reject"}}), odd(), nowhere()),
+        verdict(&json!({"qos": {"illegalPairs": "Reject"}}), odd(), nowhere()),
         Err("QoS class BE with koord-prod (rule be-needs-mid-batch-or-free)".to_owned())
     );
 }

@@ -163,7 +163,7 @@ fn unknown_usage_counts_beside_protected_pods() {
         one_node("", BE, node("node-7", &lse, &[])),
         Err("node-7: usage unknown beside 1 LSE/LSR pods (BE usage rule)".to_owned())
     );
-    let allow = r#"{"qos":{"classes":{"BE":{"unknownUsage":"allow"}}}}"#;
+    let allow = r#"{"qos":{"classes":{"BE":{"unknownUsage":"Allow"}}}}"#;
     assert_eq!(one_node(allow, BE, node("node-7", &lse, &[])), Ok(Code::Success));
     assert_eq!(one_node("", BE, node("node-7", &NodeState::empty(NOW), &[])), Ok(Code::Success));
     assert_eq!(
@@ -314,7 +314,7 @@ fn contradictions_are_logged_or_rejected() {
     host.set_node("node-7", node("node-7", &measured(0, 0), &[]));
     assert_eq!(verdict(&mut module, &mut host, pod("p", spec), "node-7"), Ok(Code::Success));
     assert_eq!(host.log, [format!("pod ns/p: {why}")]);
-    let rejecting = r#"{"qos":{"illegalPairs":"reject"}}"#;
+    let rejecting = r#"{"qos":{"illegalPairs":"Reject"}}"#;
     assert_eq!(one_node(rejecting, spec, node("node-7", &measured(0, 0), &[])), Err(why.to_owned()));
 }
 

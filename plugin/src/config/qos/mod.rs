@@ -19,11 +19,11 @@ use crate::policy::qos::rules::{ClassRules, IllegalPairs, ReclaimedRules, Rules,
 pub struct Qos {
     /// Whether any QoS rule holds. Default true.
     pub enabled: bool,
-    /// Pods that declare no class (no Koordinator label, no priority band, no Volcano level): `ignore` them, hold against
-    /// them only what is `known` about a node, or treat them like `all` others. Default `known`.
+    /// Pods that declare no class (no Koordinator label, no priority band, no Volcano level): `Ignore` them, hold against
+    /// them only what is `Known` about a node, or treat them like `All` others. Default `Known`.
     pub undeclared: Undeclared,
-    /// Pods whose class, priority band and resources contradict each other (BE with koord-prod): `log` or `reject`.
-    /// Default `log`.
+    /// Pods whose class, priority band and resources contradict each other (BE with koord-prod): `Log` or `Reject`.
+    /// Default `Log`.
     pub illegal_pairs: IllegalPairs,
     /// Rules per class.
     pub classes: Classes,
@@ -97,7 +97,7 @@ pub struct Classes {
 pub struct ClassOptions {
     /// Most that may be in use on a node, this pod included.
     pub usage_thresholds: Limits,
-    /// Nodes whose usage was never measured: `allow`, `denyBesideProtected` (LSE or LSR pods) or `deny`.
+    /// Nodes whose usage was never measured: `Allow`, `DenyBesideProtected` (LSE or LSR pods) or `Deny`.
     pub unknown_usage: Option<WithoutUsage>,
     /// Nodes whose usage was measured too long ago; likewise.
     pub stale_usage: Option<WithoutUsage>,

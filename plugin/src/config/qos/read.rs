@@ -13,9 +13,9 @@ use crate::policy::qos::rules::{IllegalPairs, Undeclared, WithoutUsage};
 impl Section for Qos {
     fn read(&mut self, fields: &mut Fields<'_>) {
         fields.flag("enabled", &mut self.enabled);
-        let undeclared = [("ignore", Undeclared::Ignore), ("known", Undeclared::Known), ("all", Undeclared::All)];
+        let undeclared = [("Ignore", Undeclared::Ignore), ("Known", Undeclared::Known), ("All", Undeclared::All)];
         fields.choice("undeclared", &mut self.undeclared, &undeclared);
-        let illegal_pairs = [("log", IllegalPairs::Log), ("reject", IllegalPairs::Reject)];
+        let illegal_pairs = [("Log", IllegalPairs::Log), ("Reject", IllegalPairs::Reject)];
         fields.choice("illegalPairs", &mut self.illegal_pairs, &illegal_pairs);
         fields.section("classes", &mut self.classes);
         fields.section("bestEffortShare", &mut self.best_effort_share);
@@ -43,9 +43,9 @@ impl Section for Classes {
 impl Section for ClassOptions {
     fn read(&mut self, fields: &mut Fields<'_>) {
         let without_usage = [
-            ("allow", WithoutUsage::Allow),
-            ("denyBesideProtected", WithoutUsage::DenyBesideProtected),
-            ("deny", WithoutUsage::Deny),
+            ("Allow", WithoutUsage::Allow),
+            ("DenyBesideProtected", WithoutUsage::DenyBesideProtected),
+            ("Deny", WithoutUsage::Deny),
         ];
         fields.section("usageThresholds", &mut self.usage_thresholds);
         fields.choice("unknownUsage", &mut self.unknown_usage, &without_usage);

@@ -66,9 +66,9 @@ fn faults_name_the_field_and_what_is_allowed() {
     ] {
         assert!(faults(qos).ends_with(expected), "{qos}");
     }
-    assert!(faults(r#"{"undeclared":"some"}"#).contains("expected one of `ignore`, `known`, `all`"));
+    assert!(faults(r#"{"undeclared":"some"}"#).contains("expected one of `Ignore`, `Known`, `All`"));
     assert!(faults(r#"{"classes":{"be":{}}}"#).contains("unknown field `be`, expected one of `LSE`"));
-    assert!(faults(r#"{"classes":{"BE":{"unknownUsage":"denyBeside"}}}"#).contains("`denyBesideProtected`"));
+    assert!(faults(r#"{"classes":{"BE":{"unknownUsage":"denyBeside"}}}"#).contains("`DenyBesideProtected`"));
 }
 
 #[test]

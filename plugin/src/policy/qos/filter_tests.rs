@@ -130,9 +130,9 @@ fn thresholds_of_the_node_replace_those_of_the_policy() {
 fn unknown_usage() {
     let stale = Usage::Stale { after: 180 };
     let beside = r#"{"classes":{"BE":{}}}"#;
-    let deny = r#"{"classes":{"BE":{"unknownUsage":"deny","staleUsage":"deny"}}}"#;
-    let allow = r#"{"classes":{"BE":{"unknownUsage":"allow","staleUsage":"allow"}}}"#;
-    let mixed = r#"{"classes":{"BE":{"unknownUsage":"deny","staleUsage":"allow"}}}"#;
+    let deny = r#"{"classes":{"BE":{"unknownUsage":"Deny","staleUsage":"Deny"}}}"#;
+    let allow = r#"{"classes":{"BE":{"unknownUsage":"Allow","staleUsage":"Allow"}}}"#;
+    let mixed = r#"{"classes":{"BE":{"unknownUsage":"Deny","staleUsage":"Allow"}}}"#;
     for (policy, usage, protected, expected) in [
         (beside, Usage::Unknown, Some(0), None),
         (beside, Usage::Unknown, Some(1), Some("usage unknown beside 1 LSE/LSR pods (BE usage rule)")),
@@ -168,15 +168,15 @@ fn what_is_not_known_is_not_held_against_pods_that_declare_nothing() {
     let unknown = Node { usage: Usage::Unknown, protected: None, best_effort: None, ..node(0, 0) };
     let with = |undeclared: &str| {
         rules(&format!(
-            r#"{{"undeclared":"{undeclared}","bestEffortShare":{{"cpu":50}},"classes":{{"BE":{{"unknownUsage":"deny"}}}}}}"#
+            r#"{{"undeclared":"{undeclared}","bestEffortShare":{{"cpu":50}},"classes":{{"BE":{{"unknownUsage":"Deny"}}}}}}"#
         ))
     };
-    assert_eq!(reason(&with("known"), &silent, &unknown), None);
-    assert!(reason(&with("known"), &silent, &node(70, 0)).is_some(), "a hot node is known");
-    assert!(reason(&with("all"), &silent, &unknown).is_some());
-    assert_eq!(reason(&with("ignore"), &silent, &node(99, 99)), None);
-    assert!(!with("ignore").concern(silent.class, false, true));
-    assert!(reason(&with("ignore"), &pod(QosClass::Be), &node(99, 99)).is_some());
+    assert_eq!(reason(&with("Known"), &silent, &unknown), None);
+    assert!(reason(&with("Known"), &silent, &node(70, 0)).is_some(), "a hot node is known");
+    assert!(reason(&with("All"), &silent, &unknown).is_some());
+    assert_eq!(reason(&with("Ignore"), &silent, &node(99, 99)), None);
+    assert!(!with("Ignore").concern(silent.class, false, true));
+    assert!(reason(&with("Ignore"), &pod(QosClass::Be), &node(99, 99)).is_some());
 }
 
 #[test]

@@ -39,7 +39,6 @@ pub struct ClassRules {
 /// What to do about a node whose usage is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", serde(rename_all = "camelCase"))]
 pub enum WithoutUsage {
     /// Take it.
     Allow,
@@ -52,7 +51,6 @@ pub enum WithoutUsage {
 /// What happens to a pod that breaks a rule of [`super::pairs::IllegalPair`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", serde(rename_all = "camelCase"))]
 pub enum IllegalPairs {
     /// A log line; the pod is scheduled.
     Log,
@@ -63,7 +61,6 @@ pub enum IllegalPairs {
 /// Which rules hold for a pod that declares no class, so that its class was inferred from its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", serde(rename_all = "camelCase"))]
 pub enum Undeclared {
     /// None.
     Ignore,
