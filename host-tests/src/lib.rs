@@ -1,13 +1,19 @@
 //! A faithful local host for modules made for kube-scheduler-wasm-extension, and a scheduling loop around it.
 
 mod builtin;
+pub mod command;
+mod duration;
 pub mod framework;
 pub mod host;
+pub mod load;
 pub mod object;
 pub mod openb;
 mod protobuf;
 pub mod publisher;
+pub mod scenario;
 pub mod scheduler;
 pub mod simulation;
+pub mod trial;
+pub mod workload;
 
 pub use builtin::builtin_module;

@@ -1,3 +1,7 @@
 //! The `stowage` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    stowage_host::command::main()
+}

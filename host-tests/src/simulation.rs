@@ -12,7 +12,7 @@ mod store;
 mod tests;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -25,12 +25,13 @@ pub use self::store::{Attempt, StoredPod};
 use self::binding::Binding;
 use self::store::Store;
 use crate::framework::{Handle, Plugin};
+use crate::load::PodGroup;
 use crate::object::{NodeObject, PodObject};
 use crate::publisher::{NodeStateMode, Publisher};
 use crate::scheduler::handle::{LogSink, SchedulerHandle};
 use crate::scheduler::pod::{PodInfo, Uid};
 use crate::scheduler::report::CycleReport;
-use crate::scheduler::{Outcome, Preemption, Profile, Sampling, Scheduler, Ties, Time};
+use crate::scheduler::{Outcome, Preemption, Profile, Sampling, Scheduler, Ties, Time, unmodelled};
 
 /// Makes the scheduler's plugin, at the start and after every restart.
 pub type PluginFactory = Box<dyn FnMut(Rc<dyn Handle>) -> anyhow::Result<Box<dyn Plugin>>>;
@@ -56,6 +57,8 @@ pub struct Options {
     pub termination: Duration,
     /// Takes the module's log lines.
     pub log: LogSink,
+    /// Told the number of cycles after each.
+    pub on_cycle: Rc<dyn Fn(u64)>,
 }
 
 impl Default for Options {
@@ -71,6 +74,7 @@ impl Default for Options {
             bind_latency: Duration::from_millis(3),
             termination: Duration::from_secs(1),
             log: Rc::new(|_, _| {}),
+            on_cycle: Rc::new(|_| {}),
         }
     }
 }
@@ -130,13 +134,15 @@ struct Progress {
 }
 
 impl Simulation {
-    /// A cluster of these nodes and pods; pods that name a node are bound to it, others are submitted.
+    /// A cluster of these nodes and pods; pods that name a node are bound to it, others are submitted. The publisher tells
+    /// members of `pod_groups` the sizes of their gangs.
     ///
     /// # Errors
     /// When the plugin does not start.
     pub fn new(
         nodes: impl IntoIterator<Item = NodeObject>,
         pods: impl IntoIterator<Item = PodObject>,
+        pod_groups: Vec<PodGroup>,
         mut factory: PluginFactory,
         options: Options,
     ) -> anyhow::Result<Self> {
@@ -145,7 +151,7 @@ impl Simulation {
         let plugin = factory(handle.clone())?;
         let scheduler = Scheduler::new(handle.clone(), plugin, names.clone(), profile(&options))?;
         let mut simulation = Self {
-            publisher: Publisher::new(options.node_state),
+            publisher: Publisher::new(options.node_state, pod_groups),
             options,
             factory,
             handle,
@@ -203,6 +209,25 @@ impl Simulation {
         }
     }
 
+    /// Runs until this time, without what happens at it.
+    ///
+    /// # Errors
+    /// When the plugin does not start again after a restart.
+    pub fn run_until(&mut self, time: Time) -> anyhow::Result<()> {
+        while self.now < time {
+            self.deliver()?;
+            if self.scheduler.queue.can_pop() && !self.out_of_patience() {
+                self.run_cycle()?;
+                continue;
+            }
+            match self.next_time().filter(|next| *next < time) {
+                Some(next) => self.now = next.max(self.now),
+                None => self.now = time,
+            }
+        }
+        Ok(())
+    }
+
     /// The submitted pods that are bound, in order of creation: `namespace/name` and node.
     #[must_use]
     pub fn placements(&self) -> Vec<(String, String)> {
@@ -252,6 +277,14 @@ impl Simulation {
         &self.scheduler.plugin_errors
     }
 
+    /// What pods ask for that the loop does not model.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let pods = self.store.in_order().into_iter().filter(|pod| !pod.initial);
+        let fields: BTreeSet<&str> = pods.flat_map(|pod| unmodelled(&pod.info)).collect();
+        fields.into_iter().map(|field| format!("pods use {field}, which this scheduling loop ignores")).collect()
+    }
+
     /// The simulated time.
     #[must_use]
     pub fn now(&self) -> Time {
@@ -269,11 +302,11 @@ impl Simulation {
     }
 
     fn out_of_patience(&self) -> bool {
-        let expected = self.timeline.values().any(|action| matches!(action, Action::Change(_)));
-        let waiting = u64::try_from(self.scheduler.queue.waiting().count()).unwrap_or(u64::MAX);
-        let cycles = PATIENCE_CYCLES.max(waiting.saturating_mul(20));
-        !expected
-            && (self.now.saturating_sub(self.progress.time) > PATIENCE || self.cycles - self.progress.cycles > cycles)
+        let waiting = u64::try_from(self.scheduler.queue.len()).unwrap_or(u64::MAX);
+        let in_vain = self.now.saturating_sub(self.progress.time) > PATIENCE
+            || self.cycles - self.progress.cycles > PATIENCE_CYCLES.max(waiting.saturating_mul(20));
+        // What is still to come from outside may help.
+        in_vain && !self.timeline.values().any(|action| matches!(action, Action::Change(_)))
     }
 
     fn made_progress(&mut self) {
@@ -286,13 +319,9 @@ impl Simulation {
         if let Some(time) = [event, self.scheduler.queue.next_backoff_end()].into_iter().flatten().min() {
             return Some(time);
         }
-        // Unschedulable pods get another try every five minutes, checked every half minute. Once is enough if it
-        // changes nothing.
-        let due = self.scheduler.queue.next_timeout()?;
-        if !std::mem::take(&mut self.progress.since_timeout) {
-            return None;
-        }
-        Some(Duration::from_secs((due.as_secs() / 30 + 1) * 30))
+        // Unschedulable pods get another try after five minutes. Once is enough if it changes nothing.
+        let timeout = self.scheduler.queue.next_timeout()?;
+        std::mem::take(&mut self.progress.since_timeout).then_some(timeout)
     }
 
     /// Lets everything happen that is due.
@@ -328,6 +357,7 @@ impl Simulation {
             return Ok(());
         }
         self.cycles += 1;
+        (self.options.on_cycle)(self.cycles);
         let outcome = self.scheduler.schedule(&queued, self.now);
         self.now += self.options.cycle_time;
         self.deliver()?;

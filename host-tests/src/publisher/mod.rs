@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use stowage::cluster::node_state::{self, NodeState};
 use stowage::cluster::pod_class::pod_class;
 use stowage::cluster::pod_gang;
@@ -16,6 +16,7 @@ use stowage::policy::qos::class::QosClass;
 
 pub use stowage::cluster::node_state::Usage;
 
+use crate::load::PodGroup;
 use crate::scheduler::Time;
 use crate::scheduler::node::{NodeInfo, NodePod};
 use crate::scheduler::pod::Uid;
@@ -23,6 +24,13 @@ use crate::simulation::milliseconds;
 
 /// The annotation that carries node state.
 pub const ANNOTATION: &str = node_state::ANNOTATION;
+
+/// The label by which the publisher tells a pod the size of its gang, which a module cannot look up.
+const GANG_SIZE: &str = "stowage.dev/gang-size";
+
+/// Labels and annotations that name a pod's PodGroup.
+const GROUP_KEYS: [&str; 3] =
+    ["scheduling.x-k8s.io/pod-group", "scheduling.k8s.io/group-name", "pod-group.scheduling.sigs.k8s.io"];
 
 /// When a change on a node shows in its annotation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +44,20 @@ pub enum NodeStateMode {
     Lag(Duration),
 }
 
+impl std::str::FromStr for NodeStateMode {
+    type Err = String;
+
+    /// `exact`, `none` or `lag=DURATION`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.strip_prefix("lag=")) {
+            ("exact", _) => Ok(Self::Exact),
+            ("none", _) => Ok(Self::None),
+            (_, Some(lag)) => Ok(Self::Lag(crate::duration::parse(lag)?)),
+            _ => Err("expected exact, none or lag=DURATION".to_owned()),
+        }
+    }
+}
+
 /// The publisher's view of the cluster: bound pods and measured usage. It does not see what the scheduler assumes.
 #[derive(Debug, Default)]
 pub struct Publisher {
@@ -43,6 +65,7 @@ pub struct Publisher {
     pub mode: NodeStateMode,
     usage: BTreeMap<String, Metered>,
     names: RefCell<ResourceNames>,
+    pod_groups: Vec<PodGroup>,
     /// Pods do not change in what counts here, so each is read once.
     read: RefCell<HashMap<Uid, Option<Counted>>>,
     /// When each node's document was made last.
@@ -81,8 +104,8 @@ const BLIND: Duration = Duration::from_secs(5 * 60);
 impl Publisher {
     /// A publisher that has measured nothing yet.
     #[must_use]
-    pub fn new(mode: NodeStateMode) -> Self {
-        Self { mode, ..Self::default() }
+    pub fn new(mode: NodeStateMode, pod_groups: Vec<PodGroup>) -> Self {
+        Self { mode, pod_groups, ..Self::default() }
     }
 
     /// A metrics source measured a node, or does not any more.
@@ -141,6 +164,21 @@ impl Publisher {
             .collect()
     }
 
+    /// Labels a new pod with the size of its PodGroup. A real publisher does so right after the pod is created.
+    pub fn tell_gang_size(&self, pod: &mut Pod) {
+        if self.mode == NodeStateMode::None || self.pod_groups.is_empty() {
+            return;
+        }
+        let meta = &mut pod.metadata;
+        let named =
+            |map: &Option<BTreeMap<String, String>>| GROUP_KEYS.iter().find_map(|key| map.as_ref()?.get(*key)).cloned();
+        let Some(name) = named(&meta.labels).or_else(|| named(&meta.annotations)) else { return };
+        let same = |group: &&PodGroup| Some(&group.namespace) == meta.namespace.as_ref() && group.name == name;
+        if let Some(min) = self.pod_groups.iter().find(same).and_then(|group| group.min_member) {
+            meta.labels.get_or_insert_default().entry(GANG_SIZE.to_owned()).or_insert_with(|| min.to_string());
+        }
+    }
+
     /// A node's update by somebody who does not know of the annotation leaves it as it is.
     #[must_use]
     pub fn carry_over(&self, old: &Node, new: &Node) -> Option<Node> {
@@ -172,4 +210,19 @@ fn gpu_free(node: &NodeInfo) -> Vec<u16> {
         }
     }
     devices.free().iter().map(|free| u16::try_from(*free).unwrap_or(0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_by_name() {
+        assert_eq!("exact".parse(), Ok(NodeStateMode::Exact));
+        assert_eq!("lag=200ms".parse(), Ok(NodeStateMode::Lag(Duration::from_millis(200))));
+        assert_eq!("lag=1.5s".parse(), Ok(NodeStateMode::Lag(Duration::from_millis(1500))));
+        for wrong in ["lag", "lag=", "lag=5", "lag=-1s", "lag=5d", "some"] {
+            assert!(wrong.parse::<NodeStateMode>().is_err(), "{wrong}");
+        }
+    }
 }

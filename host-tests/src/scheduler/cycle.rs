@@ -147,6 +147,11 @@ impl Scheduler {
             _ => return Err(self.plugin_error(format!("running PreFilter plugin \"wasm\": {}", status.reason))),
         }
 
+        diagnosis.rejectors = restricting;
+        if only.as_ref().is_some_and(BTreeSet::is_empty) {
+            diagnosis.reject_all(unsatisfied(restricting, " simultaneously"));
+            return Ok(Search { feasible: Vec::new(), diagnosis });
+        }
         if let Some(nominated) = pod.nominated_node_name().and_then(|name| cache.index_of(name)) {
             let mut on_nominated = Diagnosis::default();
             let feasible = self.filter_nodes(pod, cache, &[nominated], 1, *skip_filter, &mut on_nominated)?;
@@ -160,15 +165,7 @@ impl Scheduler {
         let candidates: Vec<usize> = match &only {
             None => (0..count).map(|at| (start + at) % count).collect(),
             Some(names) => {
-                let plugins: Vec<String> = [PluginId::NodeAffinity, PluginId::Wasm]
-                    .into_iter()
-                    .filter(|plugin| restricting.contains(*plugin))
-                    .map(|plugin| plugin.to_string())
-                    .collect();
-                let reason = format!("node(s) didn't satisfy plugin(s) [{}]", plugins.join(" "));
-                let others = Rejection::new(Code::UnschedulableAndUnresolvable, PluginId::NodeAffinity, reason);
-                diagnosis.others = Some(others);
-                diagnosis.rejectors = restricting;
+                diagnosis.others = Some(unsatisfied(restricting, ""));
                 names.iter().filter_map(|name| cache.index_of(name)).collect()
             }
         };
@@ -340,6 +337,18 @@ impl Scheduler {
         let named = cache.nodes().iter().zip(verdicts);
         report.nodes = named.map(|(node, verdict)| NodeReport { node: node.name.to_string(), verdict }).collect();
     }
+}
+
+/// What holds for the nodes that PreFilter left out.
+fn unsatisfied(plugins: PluginSet, how: &str) -> Rejection {
+    let named = [PluginId::NodeAffinity, PluginId::Wasm].into_iter().filter(|plugin| plugins.contains(*plugin));
+    let names: Vec<String> = named.map(|plugin| plugin.to_string()).collect();
+    let reason = match names.as_slice() {
+        [one] if !how.is_empty() => format!("node(s) didn't satisfy plugin {one}"),
+        _ => format!("node(s) didn't satisfy plugin(s) [{}]{how}", names.join(" ")),
+    };
+    let plugin = if plugins.contains(PluginId::Wasm) { PluginId::Wasm } else { PluginId::NodeAffinity };
+    Rejection::new(Code::UnschedulableAndUnresolvable, plugin, reason)
 }
 
 /// The failure of a pod that was refused on the very node chosen for it.

@@ -1,8 +1,10 @@
 //! Cluster events: what happened, and whether a plugin registered for it.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::pod::PodInfo;
 use crate::framework::{ClusterEvent, EventResource, action};
@@ -129,19 +131,27 @@ fn pod_actions(old: &PodInfo, new: &PodInfo) -> Vec<u32> {
 
 fn node_actions(old: &Node, new: &Node) -> Vec<u32> {
     let unschedulable = |node: &Node| node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false);
-    let taints = |node: &Node| node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
-    let allocatable = |node: &Node| node.status.as_ref().and_then(|status| status.allocatable.clone());
-    let conditions = |node: &Node| {
-        let conditions = node.status.as_ref().and_then(|status| status.conditions.clone()).unwrap_or_default();
-        conditions.into_iter().map(|condition| (condition.type_, condition.status)).collect::<Vec<_>>()
-    };
     let changes = [
         (unschedulable(old) && !unschedulable(new), action::UPDATE_NODE_TAINT),
         (allocatable(old) != allocatable(new), action::UPDATE_NODE_ALLOCATABLE),
         (old.metadata.labels != new.metadata.labels, action::UPDATE_NODE_LABEL),
         (taints(old) != taints(new), action::UPDATE_NODE_TAINT),
-        (conditions(old) != conditions(new), action::UPDATE_NODE_CONDITION),
+        (!conditions(old).eq(conditions(new)), action::UPDATE_NODE_CONDITION),
         (old.metadata.annotations != new.metadata.annotations, action::UPDATE_NODE_ANNOTATION),
     ];
     changes.into_iter().filter(|(changed, _)| *changed).map(|(_, action)| action).collect()
+}
+
+fn allocatable(node: &Node) -> Option<&BTreeMap<String, Quantity>> {
+    node.status.as_ref()?.allocatable.as_ref()
+}
+
+fn taints(node: &Node) -> &[Taint] {
+    node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
+}
+
+/// Types and states of conditions; their messages and heartbeats do not count.
+fn conditions(node: &Node) -> impl Iterator<Item = (&str, &str)> {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    conditions.iter().map(|condition| (condition.type_.as_str(), condition.status.as_str()))
 }

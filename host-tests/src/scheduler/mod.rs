@@ -37,7 +37,7 @@ pub use bind::rejected_while_waiting;
 pub use cycle::Outcome;
 pub use filter::unmodelled;
 pub use preemption::Preemption;
-pub use queue::{QueuedPod, SchedulingQueue, UNSCHEDULABLE_TIMEOUT};
+pub use queue::{QueuedPod, SchedulingQueue};
 pub use requests::allocatable;
 pub use select::{Sampling, Ties};
 

@@ -86,7 +86,10 @@ impl Simulation {
     pub(super) fn create_pod(&mut self, pod: PodObject, initial: bool) {
         let number = self.store.next_number();
         let now = self.now;
-        let pod = pod.with_pod(|pod| admit(pod, number, now));
+        let pod = pod.with_pod(|pod| {
+            admit(pod, number, now);
+            self.publisher.tell_gang_size(pod);
+        });
         let info = Rc::new(PodInfo::new(pod, &mut self.names.borrow_mut()));
         self.store.insert(info.clone(), number, initial && info.node_name().is_some());
         if info.is_finished() {

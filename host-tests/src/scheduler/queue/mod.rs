@@ -30,6 +30,8 @@ const MAX_BACKOFF: Duration = Duration::from_secs(10);
 const BACKOFF_WINDOW: Duration = Duration::from_secs(1);
 /// Unschedulable pods are tried again after this long, whatever happens or does not.
 pub const UNSCHEDULABLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// How often it is looked whether they have waited that long.
+pub const UNSCHEDULABLE_FLUSH: Duration = Duration::from_secs(30);
 
 /// A pod with its history in the queue.
 #[derive(Clone, Debug)]
@@ -114,6 +116,8 @@ pub struct SchedulingQueue {
     registered: Vec<(ClusterEvent, PluginId)>,
     names: Rc<RefCell<ResourceNames>>,
     next_sequence: u64,
+    /// The period of [`UNSCHEDULABLE_FLUSH`] in which unschedulable pods were looked at last.
+    flushed_period: u64,
 }
 
 impl SchedulingQueue {
@@ -133,6 +137,7 @@ impl SchedulingQueue {
             registered: in_tree.chain(module).collect(),
             names,
             next_sequence: 0,
+            flushed_period: 0,
         }
     }
 
@@ -241,8 +246,12 @@ impl SchedulingQueue {
         }
     }
 
-    /// Brings back the pods that have been unschedulable for five minutes.
+    /// Brings back the pods that have been unschedulable for five minutes. Looks at them every half minute only.
     pub fn flush_unschedulable(&mut self, now: Time) {
+        let period = now.as_secs() / UNSCHEDULABLE_FLUSH.as_secs();
+        if std::mem::replace(&mut self.flushed_period, period) == period {
+            return;
+        }
         let due = |pod: &QueuedPod| !pod.is_gated() && now.saturating_sub(pod.timestamp) > UNSCHEDULABLE_TIMEOUT;
         let waiting = self.unschedulable.values().filter_map(|uid| self.pods.get(uid));
         let due: Vec<Uid> = waiting.filter(|pod| due(pod)).map(|pod| pod.info.uid.clone()).collect();
@@ -272,18 +281,20 @@ impl SchedulingQueue {
     pub fn next_timeout(&self) -> Option<Time> {
         let waiting = self.unschedulable.values().filter_map(|uid| self.pods.get(uid));
         let oldest = waiting.filter(|pod| !pod.is_gated()).map(|pod| pod.timestamp).min()?;
-        Some(oldest + UNSCHEDULABLE_TIMEOUT)
+        let period = (oldest + UNSCHEDULABLE_TIMEOUT).as_secs() / UNSCHEDULABLE_FLUSH.as_secs() + 1;
+        Some(Duration::from_secs(period * UNSCHEDULABLE_FLUSH.as_secs()))
     }
 
-    /// The pods that wait, with their number of attempts.
-    pub fn waiting(&self) -> impl Iterator<Item = &QueuedPod> {
-        self.pods.values()
-    }
-
-    /// Whether every pod that waits for its turn does so after an error.
+    /// How many pods wait, in whichever part of the queue.
     #[must_use]
-    pub fn only_errors_left(&self) -> bool {
-        !self.can_pop() && !self.error_backoff.is_empty()
+    pub fn len(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// Whether no pod waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pods.is_empty()
     }
 
     fn strategy_after_cycle(&self, pod: &QueuedPod) -> Strategy {

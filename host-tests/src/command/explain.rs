@@ -1,0 +1,221 @@
+//! `stowage explain`: why a pod went where it went, or nowhere.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use crate::scheduler::report::{CycleReport, Verdict};
+use crate::simulation::Simulation;
+use crate::trial::Trial;
+use anyhow::bail;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::MODULE_MISBEHAVED;
+use super::inputs::{Inputs, Log};
+use super::output::{Format, Table, explain_line, report_module};
+
+/// Show every node's verdict and score for one pod
+///
+/// Runs like `stowage run` and shows the pod's last scheduling cycle: which filter refused each node and why, and what the
+/// score of each other node is made of.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The pod: `namespace/name`, or `name` in the namespace `default`
+    pod: String,
+    #[command(flatten)]
+    inputs: Inputs,
+    /// What to print
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+}
+
+/// The explanation as JSON.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Explanation {
+    schema_version: &'static str,
+    pod: String,
+    attempts: u32,
+    /// Why earlier attempts failed; attempts that failed for one reason stand together.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    earlier: Vec<Earlier>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Earlier {
+    first: u32,
+    last: u32,
+    reason: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Node {
+    name: String,
+    /// `fits`, `refused` or `notVisited`.
+    verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plugin: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<i64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    parts: BTreeMap<String, Value>,
+}
+
+/// What the module logs of each score when its policy has `explain` set.
+#[derive(Debug, Deserialize)]
+struct ScoreLine {
+    pod: String,
+    node: String,
+    parts: BTreeMap<String, Value>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When an input is bad, or the pod is not among the inputs.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let trial = args.inputs.read()?;
+    let key = if args.pod.contains('/') { args.pod.clone() } else { format!("default/{}", args.pod) };
+    let (mut simulation, log) = start(&args.inputs, &trial, &key)?;
+    simulation.run_until_idle()?;
+    let Some(report) = simulation.reports().last() else { bail!("{}", not_scheduled(&simulation, &key)) };
+    let earlier = simulation.reports().iter().rev().skip(1).rev();
+    let earlier = earlier.filter_map(|report| Some((report.attempt, report.failure.clone()?))).collect();
+    let explanation = explain(report, earlier, &log);
+    match args.output {
+        Format::Json => println!("{}", serde_json::to_string_pretty(&explanation)?),
+        Format::Table => print(&explanation),
+    }
+    let misbehaved = report_module(&simulation, &log);
+    Ok(if misbehaved { ExitCode::from(MODULE_MISBEHAVED) } else { ExitCode::SUCCESS })
+}
+
+/// Our module tells the parts of its scores if asked to; other modules may refuse a policy that asks.
+fn start(inputs: &Inputs, trial: &Trial, key: &str) -> anyhow::Result<(Simulation, Log)> {
+    let policy = if trial.policy.trim().is_empty() { "{}" } else { &trial.policy };
+    if let Ok(Value::Object(mut policy)) = serde_json::from_str(policy) {
+        policy.insert("explain".to_owned(), json!(true));
+        let asking = Trial { policy: Value::Object(policy).to_string(), ..trial.clone() };
+        if let Ok(started) = inputs.simulation(&asking, Some(key.to_owned())) {
+            return Ok(started);
+        }
+    }
+    inputs.simulation(trial, Some(key.to_owned()))
+}
+
+fn not_scheduled(simulation: &Simulation, key: &str) -> String {
+    if let Some(pod) = simulation.pod(key) {
+        return match pod.info.node_name() {
+            Some(node) => format!("pod {key} was not scheduled: it was on node {node} from the start"),
+            None => format!("pod {key} was not scheduled: {}", crate::trial::reason(pod)),
+        };
+    }
+    let name = key.rsplit('/').next().unwrap_or(key);
+    let pods = simulation.pods();
+    let alike = pods.iter().map(|pod| &*pod.info.key).filter(|other| other.contains(name) || key.contains(*other));
+    let alike: Vec<&str> = alike.take(5).collect();
+    if alike.is_empty() {
+        let some: Vec<&str> = pods.iter().filter(|pod| !pod.initial).map(|pod| &*pod.info.key).take(5).collect();
+        format!("there is no pod {key}; there are {}", some.join(", "))
+    } else {
+        format!("there is no pod {key}; did you mean {}?", alike.join(", "))
+    }
+}
+
+fn explain(report: &CycleReport, earlier: Vec<(u32, String)>, log: &Log) -> Explanation {
+    let log = log.borrow();
+    // The last line about a node is of the last cycle.
+    let parts: BTreeMap<String, BTreeMap<String, Value>> = log
+        .iter()
+        .filter_map(|(_, line)| serde_json::from_str::<ScoreLine>(explain_line(line)?.as_str()).ok())
+        .filter(|line| line.pod == report.pod)
+        .map(|line| (line.node, line.parts))
+        .collect();
+    let nodes = report.nodes.iter().map(|node| {
+        let (verdict, plugin, reason, score) = match &node.verdict {
+            Verdict::Refused { plugin, reason } => ("refused", Some(plugin.clone()), Some(reason.clone()), None),
+            Verdict::Fits { score } => ("fits", None, None, *score),
+            Verdict::NotVisited => ("notVisited", None, None, None),
+        };
+        let parts = parts.get(&node.node).filter(|_| score.is_some()).cloned().unwrap_or_default();
+        Node { name: node.node.clone(), verdict, plugin, reason, score, parts }
+    });
+    Explanation {
+        schema_version: "v1",
+        pod: report.pod.clone(),
+        attempts: report.attempt,
+        earlier: grouped(earlier),
+        node: report.chosen.clone(),
+        reason: report.failure.clone(),
+        nodes: nodes.collect(),
+    }
+}
+
+fn grouped(attempts: Vec<(u32, String)>) -> Vec<Earlier> {
+    let mut groups: Vec<Earlier> = Vec::new();
+    for (attempt, reason) in attempts {
+        match groups.last_mut() {
+            Some(group) if group.reason == reason => group.last = attempt,
+            _ => groups.push(Earlier { first: attempt, last: attempt, reason }),
+        }
+    }
+    groups
+}
+
+fn print(explanation: &Explanation) {
+    let outcome = match (&explanation.node, &explanation.reason) {
+        (Some(node), _) => format!("goes to {node}"),
+        (None, Some(reason)) => format!("waits: {reason}"),
+        (None, None) => "waits".to_owned(),
+    };
+    println!("{} {outcome}", explanation.pod);
+    println!();
+    for Earlier { first, last, reason } in &explanation.earlier {
+        let attempts = if first == last { format!("attempt {first}") } else { format!("attempts {first} to {last}") };
+        println!("{attempts}: {reason}");
+    }
+    if !explanation.earlier.is_empty() {
+        println!("attempt {}:", explanation.attempts);
+    }
+    let mut parts: Vec<&String> = explanation.nodes.iter().flat_map(|node| node.parts.keys()).collect();
+    parts.sort();
+    parts.dedup();
+    let scored = explanation.nodes.iter().any(|node| node.score.is_some());
+    let mut columns = vec!["NODE".to_owned(), "VERDICT".to_owned()];
+    columns.extend(parts.iter().map(|part| part.to_uppercase()));
+    if scored {
+        columns.push("SCORE".to_owned());
+    }
+    columns.push("REASON".to_owned());
+    let mut table = Table::new(columns);
+    for node in &explanation.nodes {
+        let chosen = explanation.node.as_ref() == Some(&node.name);
+        let verdict = match node.verdict {
+            "fits" if chosen => "chosen",
+            "notVisited" => "not visited",
+            other => other,
+        };
+        let mut cells = vec![node.name.clone(), verdict.to_owned()];
+        cells.extend(parts.iter().map(|part| node.parts.get(*part).map_or_else(|| "-".to_owned(), Value::to_string)));
+        if scored {
+            cells.push(node.score.map_or_else(|| "-".to_owned(), |score| score.to_string()));
+        }
+        let reason = match (&node.plugin, &node.reason) {
+            (Some(plugin), Some(reason)) => format!("{plugin}: {reason}"),
+            _ if node.verdict == "fits" && !scored => "the only node that fits is not scored".to_owned(),
+            _ => String::new(),
+        };
+        cells.push(reason);
+        table.row(cells);
+    }
+    table.print();
+}

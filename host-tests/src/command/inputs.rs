@@ -1,0 +1,88 @@
+//! The inputs that `run` and `explain` share.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use crate::publisher::NodeStateMode;
+use crate::simulation::{Options, Simulation};
+use crate::trial::{Trial, load_module};
+use anyhow::{Context as _, bail};
+use stowage::config::Policy;
+
+use super::output;
+
+/// Cluster, workload, policy and module.
+#[derive(Debug, clap::Args)]
+pub struct Inputs {
+    /// Nodes and their pods, as YAML or JSON, for example from `kubectl get nodes,pods -A -o json`; `-` is stdin
+    #[arg(short, long, value_name = "FILE", required = true, num_args = 1..)]
+    cluster: Vec<PathBuf>,
+    /// What to submit: pods, or the jobs and services that controllers make pods of; `-` is stdin
+    #[arg(short, long, value_name = "FILE", num_args = 1..)]
+    workload: Vec<PathBuf>,
+    /// The policy document (JSON) [default: the policy's defaults]
+    #[arg(short, long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Any module made for kube-scheduler-wasm-extension [default: Stowage]
+    #[arg(short, long, value_name = "MODULE.wasm")]
+    module: Option<PathBuf>,
+    /// Seed of everything random, such as ties between nodes
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// What the module is told of the pods on a node: `exact`, `none`, or `lag=200ms` (late)
+    #[arg(long, value_name = "MODE", default_value = "exact")]
+    node_state: NodeStateMode,
+}
+
+/// Lines that the module logged: severity and text.
+pub type Log = Rc<RefCell<Vec<(i32, String)>>>;
+
+impl Inputs {
+    /// Reads the files.
+    pub fn read(&self) -> anyhow::Result<Trial> {
+        let stdin = self.cluster.iter().chain(&self.workload).filter(|path| *path == Path::new("-"));
+        if stdin.count() > 1 {
+            bail!("only one input can come from stdin");
+        }
+        if self.module.is_none() {
+            self.check_policy()?;
+        }
+        let module = load_module(self.module.as_deref())?;
+        let trial = Trial::read(&self.cluster, &self.workload, self.policy.as_deref(), module)?;
+        for note in trial.cluster.notes.iter().chain(&trial.workload.notes) {
+            eprintln!("note: {note}");
+        }
+        Ok(trial)
+    }
+
+    /// Our own module says the same of a faulty policy, but among the stack of its end.
+    fn check_policy(&self) -> anyhow::Result<()> {
+        let Some(path) = &self.policy else { return Ok(()) };
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read policy {}", path.display()))?;
+        match Policy::parse(&text) {
+            Ok(_) => Ok(()),
+            Err(faults) => bail!("{}: {faults}", path.display()),
+        }
+    }
+
+    /// A simulation of the trial. The module's log is kept for after the run, since progress is shown meanwhile.
+    pub fn simulation(&self, trial: &Trial, explain: Option<String>) -> anyhow::Result<(Simulation, Log)> {
+        let log = Log::default();
+        let sink = log.clone();
+        let progress = output::progress(trial.cluster.pods.len() + trial.workload.pods.len());
+        let options = Options {
+            seed: self.seed,
+            node_state: self.node_state,
+            explain,
+            log: Rc::new(move |severity, line: &str| sink.borrow_mut().push((severity, line.to_owned()))),
+            on_cycle: Rc::new(move |cycles| progress.set_position(cycles)),
+            ..Options::default()
+        };
+        let simulation = trial.simulation(options).with_context(|| match &self.module {
+            Some(module) => format!("{} does not start", module.display()),
+            None => "the policy module does not start".to_owned(),
+        })?;
+        Ok((simulation, log))
+    }
+}

@@ -1,0 +1,58 @@
+//! The subcommands, one file each, and what they share.
+//!
+//! Data goes to stdout, everything else to stderr. Exit codes: 0 fine, 1 an expectation failed, 2 bad input, 3 the module
+//! misbehaved.
+
+mod check;
+mod explain;
+mod inputs;
+mod inspect;
+mod output;
+mod run;
+mod schema;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// An expectation does not hold.
+pub const EXPECTATION_FAILED: u8 = 1;
+/// An input was bad.
+pub const BAD_INPUT: u8 = 2;
+/// The module failed where no sound module does.
+pub const MODULE_MISBEHAVED: u8 = 3;
+
+/// Try a scheduling policy on a laptop: the module that a cluster would load, behind the scheduler's own interface.
+#[derive(Debug, Parser)]
+#[command(name = "stowage", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Run(run::Args),
+    Explain(explain::Args),
+    Inspect(inspect::Args),
+    Test(test::Args),
+    Check(check::Args),
+    Schema(schema::Args),
+}
+
+/// Runs the command line.
+pub fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Test(args) => test::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Schema(args) => schema::run(&args),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::from(BAD_INPUT)
+    })
+}

@@ -1,0 +1,107 @@
+//! Tables for people, progress for the patient, the module's log for everybody.
+
+use std::io::IsTerminal as _;
+
+use crate::simulation::Simulation;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::inputs::Log;
+
+/// How data is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
+}
+
+/// Rows with aligned columns.
+#[derive(Debug)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these column names.
+    pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = S>) -> Self {
+        Self { rows: vec![columns.into_iter().map(Into::into).collect()] }
+    }
+
+    /// Adds a row.
+    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// Prints the table, its column names in bold on a terminal that wants it.
+    pub fn print(&self) {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for (index, row) in self.rows.iter().enumerate() {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+            let line = cells.collect::<Vec<_>>().join("  ");
+            let line = line.trim_end();
+            if index == 0 { println!("{}", bold(line)) } else { println!("{line}") }
+        }
+    }
+}
+
+fn bold(text: &str) -> String {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if plain || !std::io::stdout().is_terminal() { text.to_owned() } else { format!("\u{1b}[1m{text}\u{1b}[0m") }
+}
+
+/// A line on the terminal that shows how far a run has come; nothing elsewhere.
+pub fn progress(pods: usize) -> ProgressBar {
+    let target =
+        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(None, target);
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} scheduling cycles for {msg} ({elapsed})") {
+        bar.set_style(style);
+    }
+    bar.with_message(format!("{pods} pods")).with_finish(indicatif::ProgressFinish::AndClear)
+}
+
+/// What the module says of a score when its policy has `explain` set: the JSON behind the word, in a line that klog made.
+pub fn explain_line(line: &str) -> Option<String> {
+    let mut quoted = serde_json::Deserializer::from_str(line).into_iter::<String>();
+    let message = quoted.next().and_then(Result::ok);
+    message.as_deref().unwrap_or(line).strip_prefix("explain ").map(str::to_owned)
+}
+
+/// Prints the module's log, each line once, and what it did wrong. True if it did anything wrong.
+pub fn report_module(simulation: &Simulation, log: &Log) -> bool {
+    let mut seen = std::collections::BTreeSet::new();
+    for (severity, line) in log.borrow().iter() {
+        if explain_line(line).is_none() && seen.insert(line.clone()) {
+            let level = match severity {
+                0 => "info",
+                1 => "warning",
+                _ => "error",
+            };
+            eprintln!("module {level}: {line}");
+        }
+    }
+    let errors = simulation.plugin_errors();
+    if let Some(first) = errors.first() {
+        eprintln!("error: the module misbehaved {} time(s), first: {first}", errors.len());
+    }
+    !errors.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn explain_lines_are_found_in_klog_s_wrapping() {
+        let json = r#"{"pod":"ns/p"}"#;
+        assert_eq!(explain_line(&format!("explain {json}")).as_deref(), Some(json));
+        let wrapped = format!("{:?} plugin=\"stowage\"", format!("explain {json}"));
+        assert_eq!(explain_line(&wrapped).as_deref(), Some(json));
+        assert_eq!(explain_line("\"no score\" plugin=\"stowage\""), None);
+    }
+}

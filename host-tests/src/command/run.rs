@@ -1,0 +1,106 @@
+//! `stowage run`: where pods would go.
+
+use std::process::ExitCode;
+
+use crate::trial::{NodeOutcome, Outcome};
+
+use super::MODULE_MISBEHAVED;
+use super::inputs::Inputs;
+use super::output::{Format, Table, report_module};
+
+/// Show where the pods of a workload would go, and why others wait
+///
+/// Runs the scheduler's loop with the policy module on a simulated cluster until nothing can move any more. In JSON, cpu is
+/// in milli-CPU and memory in bytes.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// What to print
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When an input is bad.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let trial = args.inputs.read()?;
+    let (mut simulation, log) = args.inputs.simulation(&trial, None)?;
+    let rest = simulation.run_until_idle()?;
+    let outcome = Outcome::of(&simulation, rest);
+    match args.output {
+        Format::Json => println!("{}", serde_json::to_string_pretty(&outcome)?),
+        Format::Table => print(&outcome),
+    }
+    for warning in simulation.warnings() {
+        eprintln!("note: {warning}");
+    }
+    if !rest.settled {
+        eprintln!("note: pods were still being tried in vain when the run was ended");
+    }
+    let misbehaved = report_module(&simulation, &log);
+    Ok(if misbehaved { ExitCode::from(MODULE_MISBEHAVED) } else { ExitCode::SUCCESS })
+}
+
+fn print(outcome: &Outcome) {
+    if !outcome.placements.is_empty() {
+        let mut table = Table::new(["POD", "NODE"]);
+        outcome.placements.iter().for_each(|placement| table.row([&placement.pod, &placement.node]));
+        table.print();
+        println!();
+    }
+    if !outcome.pending.is_empty() {
+        let mut table = Table::new(["PENDING", "REASON"]);
+        outcome.pending.iter().for_each(|pod| table.row([&pod.pod, &pod.reason]));
+        table.print();
+        println!();
+    }
+    nodes(&outcome.nodes).print();
+    println!();
+    println!(
+        "{} placed, {} pending, {} scheduling cycles, {} s simulated",
+        outcome.placements.len(),
+        outcome.pending.len(),
+        outcome.cycles,
+        outcome.simulated_seconds
+    );
+}
+
+fn nodes(nodes: &[NodeOutcome]) -> Table {
+    let mut resources: Vec<&String> = Vec::new();
+    for name in nodes.iter().flat_map(|node| node.allocatable.keys().chain(node.allocated.keys())) {
+        if !resources.contains(&name) && name != "ephemeral-storage" && !name.starts_with("hugepages-") {
+            resources.push(name);
+        }
+    }
+    let headings = resources.iter().map(|name| name.to_uppercase());
+    let mut table = Table::new(std::iter::once("NODE".to_owned()).chain(headings));
+    for node in nodes {
+        let cells = resources.iter().map(|name| {
+            let of = |amounts: &std::collections::BTreeMap<String, i64>| amounts.get(*name).copied().unwrap_or(0);
+            let (allocated, allocatable) = (of(&node.allocated), of(&node.allocatable));
+            if allocated == 0 && allocatable == 0 {
+                return "-".to_owned();
+            }
+            format!("{}/{}", amount(name, allocated), amount(name, allocatable))
+        });
+        table.row(std::iter::once(node.name.clone()).chain(cells));
+    }
+    table
+}
+
+/// An amount in the unit that people think in.
+fn amount(resource: &str, value: i64) -> String {
+    match resource {
+        "cpu" if value % 1000 == 0 => (value / 1000).to_string(),
+        "cpu" => format!("{:.1}", value as f64 / 1000.0),
+        "memory" => {
+            let gibibytes = value as f64 / f64::from(1 << 30);
+            let rounded = (gibibytes * 10.0).round() / 10.0;
+            format!("{rounded}Gi")
+        }
+        _ => value.to_string(),
+    }
+}

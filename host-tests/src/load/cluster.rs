@@ -1,0 +1,161 @@
+//! Cluster files: nodes, the pods on them, and what the publisher reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+
+use super::document::{Document, Source};
+use super::fault::Fault;
+use super::metrics::{Measured, NodeMetric, NodeMetrics};
+use super::pod_group::{Manifest, PodGroup, has_pod_groups};
+use super::validate;
+use crate::object::PodObject;
+use crate::scheduler::pod::key_of;
+
+/// What a cluster file holds.
+#[derive(Debug, Default)]
+pub struct Cluster {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// The pods, bound and unbound.
+    pub pods: Vec<PodObject>,
+    /// Sizes of gangs.
+    pub pod_groups: Vec<PodGroup>,
+    /// Usage of nodes, one per node.
+    pub measured: Vec<Measured>,
+    /// Priorities by class.
+    pub priorities: Priorities,
+    /// Oddities that do not keep the file from being used.
+    pub notes: Vec<String>,
+}
+
+/// Values of PriorityClasses.
+#[derive(Clone, Debug)]
+pub struct Priorities(BTreeMap<String, i32>);
+
+impl Default for Priorities {
+    /// The classes that every cluster has.
+    fn default() -> Self {
+        let built_in = [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
+        Self(built_in.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+}
+
+impl Priorities {
+    /// Sets the pod's priority from its class, as admission does.
+    ///
+    /// # Errors
+    /// When the class does not exist.
+    pub fn resolve(&self, pod: &mut Pod) -> Result<(), String> {
+        let Some(spec) = &mut pod.spec else { return Ok(()) };
+        if spec.priority.is_some() {
+            return Ok(());
+        }
+        match spec.priority_class_name.as_deref().filter(|name| !name.is_empty()) {
+            None => Ok(()),
+            Some(name) => match self.0.get(name) {
+                Some(value) => {
+                    spec.priority = Some(*value);
+                    Ok(())
+                }
+                None => Err(format!(
+                    "no PriorityClass with name {name} was found; add it to the cluster file, or set spec.priority"
+                )),
+            },
+        }
+    }
+}
+
+/// Reads cluster files.
+///
+/// # Errors
+/// The first fault.
+pub fn cluster(sources: &[Source]) -> Result<Cluster, Fault> {
+    let mut cluster = Cluster::default();
+    let mut names = BTreeSet::new();
+    let mut pods = Vec::new();
+    for source in sources {
+        for document in source.documents()? {
+            match document.kind.as_str() {
+                "Node" => cluster.nodes.push(node(&document)?),
+                "Pod" => pods.push((pod(&document)?, document.fault(""))),
+                "PodGroup" if has_pod_groups(&document.api_version) => {
+                    cluster.pod_groups.push(document.decode::<Manifest>()?.into());
+                }
+                "NodeMetrics" => {
+                    let metrics: NodeMetrics = document.decode()?;
+                    cluster.measured.push(metrics.measured().map_err(|why| document.fault(why))?);
+                }
+                "NodeMetric" => {
+                    let metric: NodeMetric = document.decode()?;
+                    cluster.measured.extend(metric.measured().map_err(|why| document.fault(why))?);
+                }
+                "PriorityClass" => {
+                    let class: PriorityClass = document.decode()?;
+                    cluster.priorities.0.insert(class.metadata.name.unwrap_or_default(), class.value);
+                }
+                other => {
+                    return Err(document.fault(format!(
+                        "a cluster file holds Node, Pod, PodGroup, NodeMetrics, NodeMetric and PriorityClass objects, not {other}"
+                    )));
+                }
+            }
+            if document.key().is_some_and(|key| !names.insert(key.to_owned())) {
+                return Err(document.fault("was there before"));
+            }
+        }
+    }
+    for (pod, place) in pods {
+        let mut resolved = Ok(());
+        // A pod in a dump has its priority already.
+        let pod = if pod.pod.spec.as_ref().is_some_and(|spec| spec.priority.is_none()) {
+            pod.with_pod(|pod| resolved = cluster.priorities.resolve(pod))
+        } else {
+            pod
+        };
+        resolved.map_err(|message| Fault { message, ..place })?;
+        cluster.pods.push(pod);
+    }
+    cluster.drop_strays();
+    Ok(cluster)
+}
+
+impl Cluster {
+    /// Pods on nodes that are not there cannot count anywhere.
+    fn drop_strays(&mut self) {
+        let nodes: BTreeSet<&str> = self.nodes.iter().filter_map(|node| node.metadata.name.as_deref()).collect();
+        let notes = &mut self.notes;
+        self.pods.retain(|pod| {
+            let node = pod.pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default();
+            let known = node.is_empty() || nodes.contains(node);
+            if !known {
+                notes.push(format!(
+                    "pod {} is left out: it is bound to node {node}, which is not there",
+                    key_of(&pod.pod)
+                ));
+            }
+            known
+        });
+    }
+}
+
+fn node(document: &Document<'_>) -> Result<Node, Fault> {
+    let mut node: Node = document.decode()?;
+    validate::node(&mut node).map_err(|why| document.fault(why))?;
+    Ok(node)
+}
+
+/// The pod of a document.
+pub(super) fn pod(document: &Document<'_>) -> Result<PodObject, Fault> {
+    let typed: Pod = document.decode()?;
+    if typed.metadata.name.as_deref().unwrap_or_default().is_empty() {
+        return Err(document.fault("metadata.name is missing"));
+    }
+    validate::pod(&typed).map_err(|why| document.fault(why))?;
+    // Fields of newer versions of Kubernetes that the typed pod cannot hold.
+    if document.mentions("schedulingGroup") || document.mentions("workloadRef") {
+        return PodObject::from_json(&document.decode()?).map_err(|error| document.fault(format!("{error:#}")));
+    }
+    Ok(PodObject::new(typed))
+}

@@ -1,0 +1,149 @@
+//! Files as people and kubectl write them, and files that are wrong.
+
+use super::*;
+
+const NODE: &str = "kind: Node\napiVersion: v1\nmetadata: {name: a}\nstatus: {capacity: {cpu: 4, memory: 8Gi}}\n";
+
+fn read(text: &str) -> Result<Cluster, Fault> {
+    cluster(&[Source::new("c.yaml", text)])
+}
+
+fn fault(text: &str) -> String {
+    read(text).unwrap_err().to_string()
+}
+
+fn submitted(text: &str) -> Result<Vec<String>, Fault> {
+    let pods = workload(&[Source::new("w.yaml", text)], &Priorities::default())?.pods;
+    Ok(pods.iter().map(|pod| crate::scheduler::pod::key_of(&pod.pod)).collect())
+}
+
+fn pod(name: &str, node: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: ml}}\nspec:\n  nodeName: \"{node}\"\n  \
+         containers:\n  - name: c\n    resources:\n      requests: {{cpu: 1}}\n"
+    )
+}
+
+#[test]
+fn documents_lists_and_json_are_the_same_to_us() {
+    let yaml = format!("# a comment only\n---\n{NODE}---\n{}--- # another\n{}", pod("x", "a"), pod("y", ""));
+    let indented = |text: String| text.replace('\n', "\n  ").trim_end().to_owned();
+    let list =
+        format!("apiVersion: v1\nkind: List\nitems:\n- {}\n- {}\n", indented(NODE.to_owned()), indented(pod("x", "a")));
+    let typed = r#"{"apiVersion":"v1","kind":"NodeList","items":[{"metadata":{"name":"a"},"status":{}}]}
+        {"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},
+        "spec":{"nodeName":"a","containers":[{"name":"c"}]}}]}"#;
+    for (text, pods) in [(yaml.as_str(), 2), (list.as_str(), 1), (typed, 1)] {
+        for text in [text.to_owned(), text.replace('\n', "\r\n"), format!("\u{feff}{text}")] {
+            let cluster = read(&text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
+            assert_eq!((cluster.nodes.len(), cluster.pods.len()), (1, pods), "{text}");
+        }
+    }
+}
+
+#[test]
+fn nodes_get_what_the_api_server_fills_in() {
+    let node = &read(NODE).unwrap().nodes[0];
+    let allocatable = node.status.as_ref().unwrap().allocatable.as_ref().unwrap();
+    assert_eq!((allocatable["memory"].0.as_str(), allocatable["pods"].0.as_str()), ("8Gi", "110"));
+}
+
+#[test]
+fn faults_say_where() {
+    let broken =
+        format!("{NODE}---\n{}", pod("x", "a").replace("containers:\n  - name: c", "containers:\n  - name: [c]"));
+    assert_eq!(fault(&broken), "c.yaml: document 2 (Pod ml/x), line 12, column 11: expected string scalar");
+    let bad_yaml = format!("{NODE}---\nkind: Node\nmetadata:\n  name: \"b\n");
+    let message = fault(&bad_yaml);
+    assert!(message.starts_with("c.yaml: document 2, line ") && message.contains("column"), "{message}");
+    let bad_json = "{\"kind\": \"Node\",\n \"metadata\": {\"name\": 3}}";
+    assert_eq!(fault(bad_json), "c.yaml: document 1, line 2, column 23: invalid type: integer `3`, expected a string");
+}
+
+#[test]
+fn faults_in_lists_say_where() {
+    let yaml = "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n\
+                - apiVersion: v1\n  kind: Pod\n  metadata: {name: x}\n  spec:\n    priority: high\n";
+    let message = fault(yaml);
+    assert!(message.starts_with("c.yaml: document 1, item 2 (Pod x), line 9, column 15: "), "{message}");
+    let json = "{\"kind\":\"List\",\"items\":[\n{\"kind\":\"Node\",\"metadata\":{\"name\":\"a\"}},\n  {\"kind\":\"Pod\",\n\
+                \"metadata\":{\"name\":\"x\"},\"spec\":{\"priority\":\"high\"}}]}";
+    let message = fault(json);
+    assert!(message.starts_with("c.yaml: document 1, item 2 (Pod x), line 4, column 49: invalid type"), "{message}");
+}
+
+#[test]
+fn what_an_api_server_refuses_is_refused() {
+    let without = "kind: Pod\nmetadata: {name: x}\nspec: {containers: []}\n";
+    assert_eq!(fault(without), "c.yaml: document 1 (Pod x), line 1, column 1: spec.containers is empty");
+    let bad = pod("x", "").replace("cpu: 1", "cpu: 1 core");
+    assert!(fault(&bad).contains("spec.containers[0].resources.requests[cpu] is \"1 core\", not a quantity"));
+    let negative = pod("x", "").replace("cpu: 1", "cpu: -1");
+    assert!(fault(&negative).ends_with("requests[cpu] is -1, which is negative"));
+    let twice = format!("{NODE}---\n{NODE}");
+    assert_eq!(fault(&twice), "c.yaml: document 2 (Node a), line 6, column 1: was there before");
+    let class = pod("x", "").replace("  nodeName: \"\"", "  priorityClassName: vip");
+    assert!(fault(&class).contains("no PriorityClass with name vip was found"));
+    let with_class = format!("{class}---\nkind: PriorityClass\nmetadata: {{name: vip}}\nvalue: 9\n");
+    assert_eq!(read(&with_class).unwrap().pods[0].pod.spec.as_ref().unwrap().priority, Some(9));
+}
+
+#[test]
+fn foreign_objects_are_named() {
+    assert_eq!(
+        fault("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}\n"),
+        "c.yaml: document 1, item 1 (ConfigMap x), line 4, column 3: a cluster file holds Node, Pod, PodGroup, \
+         NodeMetrics, NodeMetric and PriorityClass objects, not ConfigMap"
+    );
+    assert!(fault("just: text\n").contains("has no kind; is this a Kubernetes object?"));
+    let template = fault("kind: Node\nmetadata:\n  name: {{ .Values.name }}\n");
+    assert!(template.ends_with("(this looks like a template: render it first)"), "{template}");
+    let cron = submitted("apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: x}\n").unwrap_err().to_string();
+    assert!(cron.contains("no pods are known to come of batch/v1 CronJob; a workload file holds Pod, Job,"), "{cron}");
+    assert_eq!(submitted("kind: Service\nmetadata: {name: x}\n").unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn pods_of_unknown_nodes_are_left_out() {
+    let cluster = read(&format!("{NODE}---\n{}", pod("x", "gone"))).unwrap();
+    assert!(cluster.pods.is_empty());
+    assert_eq!(cluster.notes, ["pod ml/x is left out: it is bound to node gone, which is not there"]);
+}
+
+#[test]
+fn metrics_and_pod_groups_are_kept() {
+    let text = "
+apiVersion: metrics.k8s.io/v1beta1
+kind: NodeMetrics
+metadata: {name: a}
+timestamp: 2026-01-01T10:00:00Z
+window: 30s
+usage: {cpu: 1500m, memory: 2Gi}
+---
+apiVersion: slo.koordinator.sh/v1alpha1
+kind: NodeMetric
+metadata: {name: b}
+status:
+  updateTime: 2026-01-01T10:00:05Z
+  nodeMetric:
+    nodeUsage:
+      resources: {cpu: 250m, memory: 1Gi}
+---
+{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: g, namespace: ml}, spec: {minMember: 3}}
+---
+{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: v}, spec: {minMember: 2, queue: q}}
+---
+{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: n}, spec: {schedulingPolicy: {gang: {minCount: 4}}}}
+---
+{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: basic}, spec: {schedulingPolicy: {basic: {}}}}
+";
+    let cluster = read(text).unwrap();
+    let measured: Vec<_> = cluster.measured.iter().map(|it| (it.node.as_str(), it.cpu, it.memory >> 30)).collect();
+    assert_eq!(measured, [("a", 1500, 2), ("b", 250, 1)]);
+    assert_eq!(cluster.measured[1].at.unwrap() - cluster.measured[0].at.unwrap(), 5000);
+    let groups =
+        cluster.pod_groups.iter().map(|group| (group.namespace.as_str(), group.name.as_str(), group.min_member));
+    let expected =
+        [("ml", "g", Some(3)), ("default", "v", Some(2)), ("default", "n", Some(4)), ("default", "basic", None)];
+    assert!(groups.eq(expected));
+}

@@ -1,0 +1,96 @@
+//! Workload files: pods, and the objects that controllers make pods of.
+
+use super::cluster::{Priorities, pod};
+use super::document::{Document, Source};
+use super::fault::Fault;
+use super::pod_group::{Manifest, PodGroup, has_pod_groups};
+use super::validate;
+use crate::object::PodObject;
+use crate::workload::{KINDS, expand};
+
+/// What workload files hold.
+#[derive(Debug, Default)]
+pub struct Workload {
+    /// The pods, in the order in which they are created.
+    pub pods: Vec<PodObject>,
+    /// Sizes of gangs.
+    pub pod_groups: Vec<PodGroup>,
+    /// Oddities that do not keep the files from being used.
+    pub notes: Vec<String>,
+}
+
+/// Kinds that often stand beside workloads and say nothing about scheduling.
+const BESIDE: [&str; 17] = [
+    "ConfigMap",
+    "HorizontalPodAutoscaler",
+    "Ingress",
+    "LimitRange",
+    "Namespace",
+    "NetworkPolicy",
+    "PersistentVolumeClaim",
+    "PodDisruptionBudget",
+    "Queue",
+    "ResourceQuota",
+    "Role",
+    "RoleBinding",
+    "Secret",
+    "Service",
+    "ServiceAccount",
+    "ServingRuntime",
+    "ClusterServingRuntime",
+];
+
+/// Reads workload files.
+///
+/// # Errors
+/// The first fault.
+pub fn workload(sources: &[Source], priorities: &Priorities) -> Result<Workload, Fault> {
+    let mut workload = Workload::default();
+    for source in sources {
+        for document in source.documents()? {
+            workload.add(&document, priorities)?;
+        }
+    }
+    Ok(workload)
+}
+
+impl Workload {
+    fn add(&mut self, document: &Document<'_>, priorities: &Priorities) -> Result<(), Fault> {
+        if document.kind == "Pod" {
+            let pod = pod(document)?;
+            return self.add_pod(pod, document, priorities);
+        }
+        if document.kind == "PodGroup" && has_pod_groups(&document.api_version) {
+            self.pod_groups.push(document.decode::<Manifest>()?.into());
+            return Ok(());
+        }
+        if let Some(expansion) = expand(document)? {
+            if document.mentions("schedulingGroup") || document.mentions("workloadRef") {
+                self.notes
+                    .push(document.fault("group references in templates are not passed on; use pods").to_string());
+            }
+            for pod in expansion.pods {
+                validate::pod(&pod).map_err(|why| document.fault(why))?;
+                self.add_pod(PodObject::new(pod), document, priorities)?;
+            }
+            self.pod_groups.extend(expansion.pod_group);
+            return Ok(());
+        }
+        if BESIDE.contains(&document.kind.as_str()) {
+            self.notes.push(document.fault("is left out: it makes no pods").to_string());
+            return Ok(());
+        }
+        Err(document.fault(format!(
+            "no pods are known to come of {} {}; a workload file holds {KINDS}",
+            document.api_version, document.kind
+        )))
+    }
+
+    fn add_pod(&mut self, pod: PodObject, document: &Document<'_>, priorities: &Priorities) -> Result<(), Fault> {
+        let mut resolved = Ok(());
+        let pod = pod.with_pod(|pod| resolved = priorities.resolve(pod));
+        resolved.map_err(|message| document.fault(message))?;
+        self.pods.push(pod);
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! The file `expect.yaml`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use serde::{Deserialize, Deserializer};
+
+use super::timeline::Step;
+use crate::publisher::NodeStateMode;
+
+/// A case: how to run, what happens meanwhile, what is expected in the end.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Case {
+    /// What the case is about, for people.
+    pub about: String,
+    /// The cluster's file.
+    pub cluster: String,
+    /// The workload's file.
+    pub workload: String,
+    /// The policy's file.
+    pub policy: String,
+    /// The case must hold with seeds 0 to this.
+    pub seeds: u64,
+    /// When node state shows what happened.
+    #[serde(deserialize_with = "node_state")]
+    pub node_state: NodeStateMode,
+    /// What happens, in order of time.
+    pub timeline: Vec<Step>,
+    /// What must hold at the end.
+    #[serde(flatten)]
+    pub expected: Expectations,
+}
+
+impl Default for Case {
+    fn default() -> Self {
+        Self {
+            about: String::new(),
+            cluster: "cluster.yaml".to_owned(),
+            workload: "workload.yaml".to_owned(),
+            policy: "policy.json".to_owned(),
+            seeds: 1,
+            node_state: NodeStateMode::Exact,
+            timeline: Vec::new(),
+            expected: Expectations::default(),
+        }
+    }
+}
+
+/// What must hold. Pods are `namespace/name`, or `name` in the namespace `default`; `*` stands for anything.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Expectations {
+    /// Pods, and the node or nodes that each of them must be on.
+    pub placements: BTreeMap<String, OneOrMore>,
+    /// Groups of pods that must be on one node.
+    pub same_node: Vec<Vec<String>>,
+    /// Groups of pods of which no two may be on one node.
+    pub different_nodes: Vec<Vec<String>>,
+    /// Pods, and nodes that none of them may be on.
+    pub none_of: BTreeMap<String, Vec<String>>,
+    /// Groups of pods of which all are bound or none is.
+    pub all_or_none: Vec<Vec<String>>,
+    /// Pods that must be pending, and what their reason must contain; `*` stands for anything.
+    pub pending: BTreeMap<String, String>,
+    /// Pods that must not exist any more.
+    pub gone: Vec<String>,
+    /// How many pods are placed and pending.
+    pub placed: Option<usize>,
+    /// Whatever is not any of the above.
+    #[serde(flatten)]
+    pub(super) unknown: BTreeMap<String, serde_json::Value>,
+}
+
+/// A node or several.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum OneOrMore {
+    /// This one.
+    One(String),
+    /// One of these.
+    More(Vec<String>),
+}
+
+impl OneOrMore {
+    /// Whether `node` is among them.
+    #[must_use]
+    pub fn contains(&self, node: &str) -> bool {
+        match self {
+            Self::One(one) => one == node,
+            Self::More(more) => more.iter().any(|one| one == node),
+        }
+    }
+}
+
+impl Case {
+    /// Reads a case.
+    ///
+    /// # Errors
+    /// When the file is not one.
+    pub fn read(file: &Path) -> anyhow::Result<Self> {
+        let name = file.display();
+        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
+        let case: Self = serde_saphyr::from_str(&text).with_context(|| format!("{name}"))?;
+        let steps = case.timeline.iter().filter_map(|step| step.expect.as_ref());
+        if let Some(key) = steps.chain([&case.expected]).flat_map(|expected| expected.unknown.keys()).next() {
+            bail!(
+                "{name}: unknown key {key}; known are about, cluster, workload, policy, seeds, nodeState, timeline, \
+                 placements, sameNode, differentNodes, noneOf, allOrNone, pending, gone, placed"
+            );
+        }
+        if case.timeline.windows(2).any(|steps| steps[0].at > steps[1].at) {
+            bail!("{name}: the timeline is not in order of time");
+        }
+        Ok(case)
+    }
+}
+
+fn node_state<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NodeStateMode, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+}
+
+/// When a step of a timeline happens.
+pub(super) fn at<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    crate::duration::deserialize(deserializer)
+}

@@ -1,0 +1,118 @@
+//! What happens while a case runs.
+
+use std::path::Path;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
+use serde::Deserialize;
+use stowage::object::Quantity;
+
+use super::expect::{Expectations, at};
+use super::pattern;
+use crate::load;
+use crate::publisher::Usage;
+use crate::scheduler::pod::key_of;
+use crate::simulation::{BindFault, Change, Simulation, milliseconds};
+use crate::trial::Trial;
+
+/// One moment of a timeline, with one or more things that happen then.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Step {
+    /// When.
+    #[serde(deserialize_with = "at")]
+    pub at: Duration,
+    /// Submit the objects in this file.
+    #[serde(default)]
+    create: Option<String>,
+    /// Delete a pod.
+    #[serde(default)]
+    delete_pod: Option<String>,
+    /// A pod has run to its end.
+    #[serde(default)]
+    finish_pod: Option<String>,
+    /// Add a node or change one.
+    #[serde(default)]
+    set_node: Option<Box<Node>>,
+    /// Lose a node.
+    #[serde(default)]
+    delete_node: Option<String>,
+    /// A node is measured.
+    #[serde(default)]
+    usage: Option<Measured>,
+    /// Bindings begin to fail.
+    #[serde(default)]
+    fail_bindings: Option<Faults>,
+    /// Node state begins to come otherwise: `exact`, `none`, `lag=200ms`.
+    #[serde(default)]
+    node_state: Option<String>,
+    /// The scheduler starts again, with a fresh module.
+    #[serde(default)]
+    restart: bool,
+    /// What must hold at this moment, before what else happens at it.
+    #[serde(default)]
+    pub(super) expect: Option<Expectations>,
+}
+
+/// What a metrics source says of a node.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Measured {
+    node: String,
+    cpu: Text,
+    memory: Text,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Faults {
+    pod: Option<String>,
+    count: u32,
+}
+
+/// Puts the steps into the simulation's own timeline.
+pub fn schedule(simulation: &mut Simulation, steps: &[Step], trial: &Trial, folder: &Path) -> anyhow::Result<()> {
+    for step in steps {
+        for change in changes(step, trial, folder)? {
+            simulation.at(step.at, change);
+        }
+    }
+    Ok(())
+}
+
+fn changes(step: &Step, trial: &Trial, folder: &Path) -> anyhow::Result<Vec<Change>> {
+    let mut changes = Vec::new();
+    if let Some(file) = &step.create {
+        let source = load::read(&folder.join(file))?;
+        let workload = load::workload(&[source], &trial.cluster.priorities)?;
+        changes.extend(workload.pods.into_iter().map(Change::CreatePod));
+    }
+    let known = || trial.cluster.pods.iter().chain(&trial.workload.pods).map(|pod| key_of(&pod.pod));
+    let meant = |name: &String| {
+        // A pattern means every pod of the files that it fits; a name may be of a pod that is yet to come.
+        let pods: Vec<String> = known().filter(|key| pattern::pod(name, key)).collect();
+        let full = if name.contains('/') { name.clone() } else { format!("default/{name}") };
+        if pods.is_empty() { vec![full] } else { pods }
+    };
+    changes.extend(step.delete_pod.iter().flat_map(meant).map(Change::DeletePod));
+    changes.extend(step.finish_pod.iter().flat_map(meant).map(Change::FinishPod));
+    changes.extend(step.set_node.iter().cloned().map(Change::SetNode));
+    changes.extend(step.delete_node.iter().cloned().map(Change::DeleteNode));
+    if let Some(measured) = &step.usage {
+        let amount = |text: &Text| Quantity::parse(&text.0).map_err(|error| anyhow::anyhow!("{}: {error}", text.0));
+        let (cpu, memory) = (amount(&measured.cpu)?.milli_value(), amount(&measured.memory)?.value());
+        let usage = Some(Usage { at: milliseconds(step.at), cpu, memory });
+        changes.push(Change::Usage { node: measured.node.clone(), usage });
+    }
+    if let Some(faults) = &step.fail_bindings {
+        changes.push(Change::FailBindings(BindFault { pod: faults.pod.clone(), count: faults.count }));
+    }
+    if let Some(mode) = &step.node_state {
+        changes.push(Change::NodeState(mode.parse().map_err(anyhow::Error::msg)?));
+    }
+    if step.restart {
+        changes.push(Change::RestartScheduler);
+    }
+    Ok(changes)
+}

@@ -1,0 +1,116 @@
+//! A trial: a cluster, a workload and a policy, put together and run.
+
+mod outcome;
+
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+pub use outcome::{NodeOutcome, Outcome, Pending, Placement, reason};
+
+use crate::framework::Handle;
+use crate::host::{self, Module, WasmPlugin};
+use crate::load::{self, Cluster, Workload};
+use crate::object::{NodeObject, PodObject};
+use crate::publisher::Usage;
+use crate::simulation::{Change, Options, PluginFactory, Simulation, milliseconds};
+
+/// Time between two pods that a controller creates.
+const CREATION_INTERVAL: Duration = Duration::from_millis(1);
+
+/// What is tried.
+#[derive(Clone)]
+pub struct Trial {
+    /// Nodes and what is on them.
+    pub cluster: Rc<Cluster>,
+    /// What is submitted.
+    pub workload: Rc<Workload>,
+    /// The policy module.
+    pub module: Module,
+    /// The module's configuration; empty for its defaults.
+    pub policy: String,
+}
+
+/// Compiles a module; without a path, the one that was built with this program.
+///
+/// # Errors
+/// When it cannot be read, or is not a module that the host takes.
+pub fn load_module(path: Option<&Path>) -> anyhow::Result<Module> {
+    match path {
+        Some(path) => Module::load(path),
+        None => Module::from_bytes(crate::builtin_module()),
+    }
+}
+
+impl Trial {
+    /// Reads the files of a trial.
+    ///
+    /// # Errors
+    /// When a file is missing or faulty.
+    pub fn read(
+        cluster: &[impl AsRef<Path>],
+        workload: &[impl AsRef<Path>],
+        policy: Option<&Path>,
+        module: Module,
+    ) -> anyhow::Result<Self> {
+        let sources = |paths: Vec<&Path>| paths.into_iter().map(load::read).collect::<anyhow::Result<Vec<_>>>();
+        let cluster = load::cluster(&sources(cluster.iter().map(AsRef::as_ref).collect())?)?;
+        let workload = load::workload(&sources(workload.iter().map(AsRef::as_ref).collect())?, &cluster.priorities)?;
+        let policy = match policy {
+            Some(path) => {
+                std::fs::read_to_string(path).with_context(|| format!("cannot read policy {}", path.display()))?
+            }
+            None => String::new(),
+        };
+        Ok(Self { cluster: Rc::new(cluster), workload: Rc::new(workload), module, policy })
+    }
+
+    /// The simulation of this trial, ready to run.
+    ///
+    /// # Errors
+    /// When the module does not start, for instance because of its policy.
+    pub fn simulation(&self, options: Options) -> anyhow::Result<Simulation> {
+        let nodes = self.cluster.nodes.iter().cloned().map(NodeObject::new);
+        let bound = |pod: &&PodObject| pod.pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
+        let pods = self.cluster.pods.iter().filter(bound).map(copy);
+        let groups = self.cluster.pod_groups.iter().chain(&self.workload.pod_groups).cloned().collect();
+        let mut simulation = Simulation::new(nodes, pods, groups, self.factory(), options)?;
+        for (node, usage) in self.usage() {
+            simulation.at(Duration::ZERO, Change::Usage { node, usage: Some(usage) });
+        }
+        let waiting = self.cluster.pods.iter().filter(|pod| !bound(pod));
+        let mut time = Duration::ZERO;
+        for pod in waiting.chain(&self.workload.pods) {
+            simulation.at(time, Change::CreatePod(copy(pod)));
+            time += CREATION_INTERVAL;
+        }
+        Ok(simulation)
+    }
+
+    fn factory(&self) -> PluginFactory {
+        let (module, policy) = (self.module.clone(), self.policy.clone());
+        Box::new(move |handle: Rc<dyn Handle>| {
+            Ok(Box::new(WasmPlugin::new(&module, &policy, handle, host::Options::default())?))
+        })
+    }
+
+    /// Measured usage. A dump is as old as its newest measurement: that one counts as made when the run starts.
+    fn usage(&self) -> Vec<(String, Usage)> {
+        let start = milliseconds(Duration::ZERO);
+        let newest = self.cluster.measured.iter().filter_map(|measured| measured.at).max().unwrap_or(start);
+        let measured = self.cluster.measured.iter();
+        measured
+            .map(|measured| {
+                let at = measured.at.map_or(start, |at| start.saturating_sub(newest.saturating_sub(at)));
+                (measured.node.clone(), Usage { at, cpu: measured.cpu, memory: measured.memory })
+            })
+            .collect()
+    }
+}
+
+/// The same pod; objects are shared once they are in a cluster.
+fn copy(pod: &PodObject) -> PodObject {
+    pod.with_pod(|_| ())
+}
