@@ -1,5 +1,6 @@
 //! A trial: a cluster, a workload and a policy, put together and run.
 
+mod crane;
 mod outcome;
 
 use std::path::Path;
@@ -15,7 +16,7 @@ use crate::host::{self, Module, WasmPlugin};
 use crate::load::{self, Cluster, Workload};
 use crate::object::{NodeObject, PodObject};
 use crate::publisher::Usage;
-use crate::simulation::{Change, Options, PluginFactory, Simulation, milliseconds};
+use crate::simulation::{Change, Options, PluginFactory, Simulation, milliseconds, timestamp};
 
 /// Time between two pods that a controller creates.
 const CREATION_INTERVAL: Duration = Duration::from_millis(1);
@@ -72,7 +73,9 @@ impl Trial {
     /// # Errors
     /// When the module does not start, for instance because of its policy.
     pub fn simulation(&self, options: Options) -> anyhow::Result<Simulation> {
-        let nodes = self.cluster.nodes.iter().cloned().map(NodeObject::new);
+        let mut nodes = self.cluster.nodes.clone();
+        crane::redate(&mut nodes, timestamp(Duration::ZERO).0, &self.policy);
+        let nodes = nodes.into_iter().map(NodeObject::new);
         let bound = |pod: &&PodObject| pod.pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
         let pods = self.cluster.pods.iter().filter(bound).map(copy);
         let groups = self.cluster.pod_groups.iter().chain(&self.workload.pod_groups).cloned().collect();

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::budget::budget;
 use super::class::{Band, PodClass, QosClass};
+use super::crane;
 use super::estimate::{Estimation, Factors};
 use super::filter::{Node, NodeThresholds, Pod, Reclaimed, filter};
 use super::load::{Load, Percents};
@@ -202,5 +203,18 @@ proptest! {
         prop_assert!(large.cpu >= small.cpu && large.memory >= small.memory);
         prop_assert!(limit.cpu == 0 || small.cpu <= limit.cpu);
         prop_assert!(limit.memory == 0 || small.memory <= limit.memory);
+    }
+
+    #[test]
+    fn annotations_are_read_or_refused(
+        cpu in "[0-9.eE+,-]{0,24}|[0-9]{1,4}\\.[0-9]{0,9},[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z|.*",
+        allocatable in any::<i64>(),
+        offset in any::<i32>(),
+    ) {
+        let node = Load { cpu: allocatable, memory: allocatable };
+        if let Some(measured) = crane::measurement(&cpu, &cpu, node, offset) {
+            prop_assert!(allocatable < 0 || measured.load.cpu >= 0);
+            prop_assert_eq!(measured.load.cpu, measured.load.memory);
+        }
     }
 }
