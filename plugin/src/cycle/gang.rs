@@ -29,6 +29,8 @@ pub struct Gangs {
     /// Nodes that may be read again in a cycle before they are refused.
     rereads_per_cycle: u32,
     rereads: u32,
+    /// Whether some node may be refused to the pod of this cycle.
+    filters: bool,
     /// Gangs whose wait was cut: each is logged once.
     logged: Vec<Box<str>>,
 }
@@ -65,6 +67,7 @@ impl Gangs {
             emptied: SortedMap::default(),
             rereads_per_cycle: policy.cluster.refresh_per_cycle,
             rereads: 0,
+            filters: false,
             logged: Vec::new(),
         })
     }
@@ -92,6 +95,7 @@ impl Gangs {
     ) -> Code {
         self.emptied.clear();
         self.rereads = self.rereads_per_cycle;
+        self.filters = false;
         let Some(gang) = &pod.gang else { return Code::Skip };
         let verdict = match &gang.recognised {
             Ok(Recognised::Member(membership)) => self.decide(pod, gang, membership, qos, cluster, host),
@@ -103,16 +107,11 @@ impl Gangs {
             }
             Err(fault) => Verdict::Rejected(Rejection { preemption_may_help: false, reason: fault.to_string() }),
         };
+        // A pod by itself is filtered for the slots of others only.
+        self.filters = verdict != Verdict::Free || self.book.holds_slots();
         match verdict {
-            // Slots of others are to be kept.
-            Verdict::Free => {
-                if self.book.holds_slots() {
-                    Code::Success
-                } else {
-                    Code::Skip
-                }
-            }
-            Verdict::Planned => Code::Success,
+            Verdict::Free if !self.filters => Code::Skip,
+            Verdict::Free | Verdict::Planned => Code::Success,
             Verdict::Direct(row) => {
                 if let Some(node) = cluster.at_row(row) {
                     host.node_names(&[&node.name]);
@@ -196,6 +195,9 @@ impl Gangs {
 
     /// Whether the pod of this cycle may go to the current node.
     pub fn filter(&mut self, qos: Option<&Qos>, cluster: &mut Cluster, host: &mut impl Host) -> Code {
+        if !self.filters {
+            return Code::Success;
+        }
         let name = host.current_node_name().to_owned();
         let Some(at) = cluster.find(&name).or_else(|| cluster.read(host, &name)) else { return Code::Success };
         let verdict = self.judge(at.row(), qos, cluster);
