@@ -35,7 +35,7 @@ fn step<T>(run: impl FnOnce(&mut Module, &mut Scheduler) -> T) -> T {
 /// Reads the policy. A fault in it ends the module, and thereby the scheduler's start, with the faults in the log and
 /// on stderr.
 fn start() -> State {
-    let mut host = Scheduler::new();
+    let mut host = Scheduler::default();
     match Module::start(&mut host) {
         Ok(module) => State { host, module },
         Err(faults) => {

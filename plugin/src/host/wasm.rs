@@ -48,13 +48,14 @@ pub struct Scheduler {
     buffer: Vec<u8>,
 }
 
-impl Scheduler {
-    /// The scheduler, with a buffer that fits most objects at once.
-    #[must_use]
-    pub fn new() -> Self {
+impl Default for Scheduler {
+    /// With a buffer that fits most objects at once.
+    fn default() -> Self {
         Self { buffer: vec![0; 16 << 10] }
     }
+}
 
+impl Scheduler {
     /// Fills the buffer by `call(pointer, limit) -> length`, growing it when the host asks for more.
     fn fill(&mut self, call: impl Fn(*mut u8, usize) -> usize) -> &[u8] {
         let mut len = call(self.buffer.as_mut_ptr(), self.buffer.len());
