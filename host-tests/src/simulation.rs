@@ -47,6 +47,8 @@ pub struct Options {
     pub ties: Ties,
     /// When node state shows what happened.
     pub node_state: NodeStateMode,
+    /// Sizes of gangs, of which the publisher tells the members.
+    pub pod_groups: Vec<PodGroup>,
     /// Keep reports about the pod with this `namespace/name`.
     pub explain: Option<String>,
     /// Time that a scheduling cycle takes.
@@ -69,6 +71,7 @@ impl Default for Options {
             sampling: Sampling::default(),
             ties: Ties::default(),
             node_state: NodeStateMode::default(),
+            pod_groups: Vec::new(),
             explain: None,
             cycle_time: Duration::from_micros(150),
             bind_latency: Duration::from_millis(3),
@@ -134,15 +137,13 @@ struct Progress {
 }
 
 impl Simulation {
-    /// A cluster of these nodes and pods; pods that name a node are bound to it, others are submitted. The publisher tells
-    /// members of `pod_groups` the sizes of their gangs.
+    /// A cluster of these nodes and pods; pods that name a node are bound to it, others are submitted.
     ///
     /// # Errors
     /// When the plugin does not start.
     pub fn new(
         nodes: impl IntoIterator<Item = NodeObject>,
-        pods: impl IntoIterator<Item = PodObject>,
-        pod_groups: Vec<PodGroup>,
+        pods: impl IntoIterator<Item = Rc<PodObject>>,
         mut factory: PluginFactory,
         options: Options,
     ) -> anyhow::Result<Self> {
@@ -151,7 +152,7 @@ impl Simulation {
         let plugin = factory(handle.clone())?;
         let scheduler = Scheduler::new(handle.clone(), plugin, names.clone(), profile(&options))?;
         let mut simulation = Self {
-            publisher: Publisher::new(options.node_state, pod_groups),
+            publisher: Publisher::new(options.node_state, options.pod_groups.clone()),
             options,
             factory,
             handle,
@@ -178,7 +179,7 @@ impl Simulation {
 
     /// Creates a pod now.
     pub fn submit(&mut self, pod: PodObject) {
-        self.create_pod(pod, false);
+        self.create_pod(Rc::new(pod), false);
     }
 
     /// Lets something happen at its time, or at once if that has passed.

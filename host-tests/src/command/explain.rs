@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::MODULE_MISBEHAVED;
 use super::inputs::{Inputs, Log};
-use super::output::{Format, Table, explain_line, report_module};
+use super::output::{Format, Table, explain_line, line, report_module};
 
 /// Show every node's verdict and score for one pod
 ///
@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let earlier = earlier.filter_map(|report| Some((report.attempt, report.failure.clone()?))).collect();
     let explanation = explain(report, earlier, &log);
     match args.output {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&explanation)?),
+        Format::Json => line(serde_json::to_string_pretty(&explanation)?),
         Format::Table => print(&explanation),
     }
     let misbehaved = report_module(&simulation, &log);
@@ -177,14 +177,14 @@ fn print(explanation: &Explanation) {
         (None, Some(reason)) => format!("waits: {reason}"),
         (None, None) => "waits".to_owned(),
     };
-    println!("{} {outcome}", explanation.pod);
-    println!();
+    line(format_args!("{} {outcome}", explanation.pod));
+    line("");
     for Earlier { first, last, reason } in &explanation.earlier {
         let attempts = if first == last { format!("attempt {first}") } else { format!("attempts {first} to {last}") };
-        println!("{attempts}: {reason}");
+        line(format_args!("{attempts}: {reason}"));
     }
     if !explanation.earlier.is_empty() {
-        println!("attempt {}:", explanation.attempts);
+        line(format_args!("attempt {}:", explanation.attempts));
     }
     let mut parts: Vec<&String> = explanation.nodes.iter().flat_map(|node| node.parts.keys()).collect();
     parts.sort();

@@ -1,11 +1,16 @@
 //! Tables for people, progress for the patient, the module's log for everybody.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use crate::simulation::Simulation;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::inputs::Log;
+
+/// Writes a line of data to stdout. A reader that has seen enough (`| head`) is no fault.
+pub fn line(text: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
 
 /// How data is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -44,7 +49,7 @@ impl Table {
             let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
             let line = cells.collect::<Vec<_>>().join("  ");
             let line = line.trim_end();
-            if index == 0 { println!("{}", bold(line)) } else { println!("{line}") }
+            if index == 0 { self::line(bold(line)) } else { self::line(line) }
         }
     }
 }

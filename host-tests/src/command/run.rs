@@ -6,7 +6,7 @@ use crate::trial::{NodeOutcome, Outcome};
 
 use super::MODULE_MISBEHAVED;
 use super::inputs::Inputs;
-use super::output::{Format, Table, report_module};
+use super::output::{Format, Table, line, report_module};
 
 /// Show where the pods of a workload would go, and why others wait
 ///
@@ -31,7 +31,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let rest = simulation.run_until_idle()?;
     let outcome = Outcome::of(&simulation, rest);
     match args.output {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&outcome)?),
+        Format::Json => line(serde_json::to_string_pretty(&outcome)?),
         Format::Table => print(&outcome),
     }
     for warning in simulation.warnings() {
@@ -49,23 +49,23 @@ fn print(outcome: &Outcome) {
         let mut table = Table::new(["POD", "NODE"]);
         outcome.placements.iter().for_each(|placement| table.row([&placement.pod, &placement.node]));
         table.print();
-        println!();
+        line("");
     }
     if !outcome.pending.is_empty() {
         let mut table = Table::new(["PENDING", "REASON"]);
         outcome.pending.iter().for_each(|pod| table.row([&pod.pod, &pod.reason]));
         table.print();
-        println!();
+        line("");
     }
     nodes(&outcome.nodes).print();
-    println!();
-    println!(
+    line("");
+    line(format_args!(
         "{} placed, {} pending, {} scheduling cycles, {} s simulated",
         outcome.placements.len(),
         outcome.pending.len(),
         outcome.cycles,
         outcome.simulated_seconds
-    );
+    ));
 }
 
 fn nodes(nodes: &[NodeOutcome]) -> Table {

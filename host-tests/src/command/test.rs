@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use super::output::line;
 use super::{BAD_INPUT, EXPECTATION_FAILED};
 use crate::scenario;
 use crate::trial::load_module;
@@ -34,20 +35,20 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (mut failed, mut faulty) = (0, 0);
     for case in &cases {
         match scenario::run(case, &module) {
-            Ok(report) if report.failures.is_empty() => println!("ok      {}", name(case)),
+            Ok(report) if report.failures.is_empty() => line(format_args!("ok      {}", name(case))),
             Ok(report) => {
                 failed += 1;
-                println!("FAILED  {}", name(case));
-                report.failures.iter().for_each(|failure| println!("        {failure}"));
+                line(format_args!("FAILED  {}", name(case)));
+                report.failures.iter().for_each(|failure| line(format_args!("        {failure}")));
             }
             Err(error) => {
                 faulty += 1;
-                println!("FAULTY  {}", name(case));
-                println!("        {error:#}");
+                line(format_args!("FAULTY  {}", name(case)));
+                line(format_args!("        {error:#}"));
             }
         }
     }
-    println!("{} of {} cases hold", cases.len() - failed - faulty, cases.len());
+    line(format_args!("{} of {} cases hold", cases.len() - failed - faulty, cases.len()));
     Ok(ExitCode::from(match (faulty, failed) {
         (0, 0) => 0,
         (0, _) => EXPECTATION_FAILED,

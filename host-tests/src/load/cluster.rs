@@ -1,6 +1,7 @@
 //! Cluster files: nodes, the pods on them, and what the publisher reads.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -9,6 +10,7 @@ use super::document::{Document, Source};
 use super::fault::Fault;
 use super::metrics::{Measured, NodeMetric, NodeMetrics};
 use super::pod_group::{Manifest, PodGroup, has_pod_groups};
+use super::trim::trim;
 use super::validate;
 use crate::object::PodObject;
 use crate::scheduler::pod::key_of;
@@ -19,7 +21,7 @@ pub struct Cluster {
     /// The nodes.
     pub nodes: Vec<Node>,
     /// The pods, bound and unbound.
-    pub pods: Vec<PodObject>,
+    pub pods: Vec<Rc<PodObject>>,
     /// Sizes of gangs.
     pub pod_groups: Vec<PodGroup>,
     /// Usage of nodes, one per node.
@@ -115,7 +117,7 @@ pub fn cluster(sources: &[Source]) -> Result<Cluster, Fault> {
             pod
         };
         resolved.map_err(|message| Fault { message, ..place })?;
-        cluster.pods.push(pod);
+        cluster.pods.push(Rc::new(pod));
     }
     cluster.drop_strays();
     Ok(cluster)
@@ -148,11 +150,12 @@ fn node(document: &Document<'_>) -> Result<Node, Fault> {
 
 /// The pod of a document.
 pub(super) fn pod(document: &Document<'_>) -> Result<PodObject, Fault> {
-    let typed: Pod = document.decode()?;
+    let mut typed: Pod = document.decode()?;
     if typed.metadata.name.as_deref().unwrap_or_default().is_empty() {
         return Err(document.fault("metadata.name is missing"));
     }
     validate::pod(&typed).map_err(|why| document.fault(why))?;
+    trim(&mut typed);
     // Fields of newer versions of Kubernetes that the typed pod cannot hold.
     if document.mentions("schedulingGroup") || document.mentions("workloadRef") {
         return PodObject::from_json(&document.decode()?).map_err(|error| document.fault(format!("{error:#}")));

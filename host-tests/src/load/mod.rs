@@ -12,6 +12,7 @@ mod metrics;
 mod pod_group;
 #[cfg(test)]
 mod tests;
+mod trim;
 mod validate;
 mod workload;
 

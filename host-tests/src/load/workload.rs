@@ -1,5 +1,7 @@
 //! Workload files: pods, and the objects that controllers make pods of.
 
+use std::rc::Rc;
+
 use super::cluster::{Priorities, pod};
 use super::document::{Document, Source};
 use super::fault::Fault;
@@ -12,7 +14,7 @@ use crate::workload::{KINDS, expand};
 #[derive(Debug, Default)]
 pub struct Workload {
     /// The pods, in the order in which they are created.
-    pub pods: Vec<PodObject>,
+    pub pods: Vec<Rc<PodObject>>,
     /// Sizes of gangs.
     pub pod_groups: Vec<PodGroup>,
     /// Oddities that do not keep the files from being used.
@@ -90,7 +92,7 @@ impl Workload {
         let mut resolved = Ok(());
         let pod = pod.with_pod(|pod| resolved = priorities.resolve(pod));
         resolved.map_err(|message| document.fault(message))?;
-        self.pods.push(pod);
+        self.pods.push(Rc::new(pod));
         Ok(())
     }
 }

@@ -116,8 +116,8 @@ impl Pods {
         for (pod, state) in self.matching(pattern, failures) {
             match state {
                 State::Bound(node) if nodes.contains(node) => {}
-                State::Bound(node) => failures.push(format!("{pod} should be on {nodes:?}, is on {node}")),
-                State::Pending(reason) => failures.push(format!("{pod} should be on {nodes:?}, waits: {reason}")),
+                State::Bound(node) => failures.push(format!("{pod} should be on {nodes}, is on {node}")),
+                State::Pending(reason) => failures.push(format!("{pod} should be on {nodes}, waits: {reason}")),
             }
         }
     }

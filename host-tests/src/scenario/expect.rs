@@ -74,6 +74,15 @@ pub struct Expectations {
     pub(super) unknown: BTreeMap<String, serde_json::Value>,
 }
 
+impl std::fmt::Display for OneOrMore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::One(one) => f.write_str(one),
+            Self::More(more) => f.write_str(&more.join(" or ")),
+        }
+    }
+}
+
 /// A node or several.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]

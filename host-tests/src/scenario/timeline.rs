@@ -14,7 +14,7 @@ use crate::load;
 use crate::publisher::Usage;
 use crate::scheduler::pod::key_of;
 use crate::simulation::{BindFault, Change, Simulation, milliseconds};
-use crate::trial::Trial;
+use crate::trial::{Trial, copy};
 
 /// One moment of a timeline, with one or more things that happen then.
 #[derive(Debug, Deserialize)]
@@ -86,7 +86,7 @@ fn changes(step: &Step, trial: &Trial, folder: &Path) -> anyhow::Result<Vec<Chan
     if let Some(file) = &step.create {
         let source = load::read(&folder.join(file))?;
         let workload = load::workload(&[source], &trial.cluster.priorities)?;
-        changes.extend(workload.pods.into_iter().map(Change::CreatePod));
+        changes.extend(workload.pods.iter().map(|pod| Change::CreatePod(copy(pod))));
     }
     let known = || trial.cluster.pods.iter().chain(&trial.workload.pods).map(|pod| key_of(&pod.pod));
     let meant = |name: &String| {

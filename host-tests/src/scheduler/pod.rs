@@ -31,7 +31,7 @@ pub struct PodInfo {
 
 impl PodInfo {
     /// Reads the facts of a pod.
-    pub fn new(object: PodObject, names: &mut ResourceNames) -> Self {
+    pub fn new(object: Rc<PodObject>, names: &mut ResourceNames) -> Self {
         let requests = requests::pod_requests(&object.pod, names);
         Self {
             uid: object.pod.metadata.uid.as_deref().unwrap_or_default().into(),
@@ -39,7 +39,7 @@ impl PodInfo {
             priority: object.pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or(0),
             gpu: GpuRequest::of(&requests, names),
             requests,
-            object: Rc::new(object),
+            object,
         }
     }
 

@@ -41,6 +41,21 @@ pub fn admit(pod: &mut Pod, number: u64, now: Time) {
     status.phase.get_or_insert_with(|| "Pending".to_owned());
 }
 
+/// Whether [`admit`] has nothing to fill in.
+pub fn is_admitted(pod: &Pod) -> bool {
+    let meta = &pod.metadata;
+    let named = meta.namespace.is_some() && meta.name.is_some() && meta.creation_timestamp.is_some();
+    let containers = pod.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten().chain(&spec.containers));
+    named
+        && meta.uid.as_ref().is_some_and(|uid| !uid.is_empty())
+        && pod.status.as_ref().is_some_and(|status| status.phase.is_some())
+        && containers.filter_map(|container| container.resources.as_ref()).all(|resources| {
+            let requests = resources.requests.as_ref();
+            let requested = |name| requests.is_some_and(|requests| requests.contains_key(name));
+            resources.limits.iter().flatten().all(|(name, _)| requested(name))
+        })
+}
+
 /// A limit without a request is the request as well.
 fn default_requests(container: &mut Container) {
     let Some(resources) = &mut container.resources else { return };
@@ -88,7 +103,9 @@ mod tests {
         let mut first: Pod = serde_json::from_str(text).unwrap();
         let mut second = first.clone();
         admit(&mut first, 0, Time::ZERO);
+        assert!(!is_admitted(&second));
         admit(&mut second, 1, Time::from_secs(61));
+        assert!(is_admitted(&second));
         let requests =
             first.spec.as_ref().unwrap().containers[0].resources.as_ref().unwrap().requests.as_ref().unwrap();
         assert_eq!((requests["cpu"].0.as_str(), requests["nvidia.com/gpu"].0.as_str()), ("500m", "2"));

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use k8s_openapi::api::core::v1::{Node, PodCondition, PodStatus};
 
-use super::admission::admit;
+use super::admission::{admit, is_admitted};
 use super::{Action, Scheduler, Simulation, profile, timestamp};
 use crate::object::{NodeObject, PodObject};
 use crate::publisher::{NodeStateMode, Usage};
@@ -59,7 +59,7 @@ impl BindFault {
 impl Simulation {
     pub(super) fn apply(&mut self, change: Change) -> anyhow::Result<()> {
         match change {
-            Change::CreatePod(pod) => self.create_pod(pod, false),
+            Change::CreatePod(pod) => self.create_pod(Rc::new(pod), false),
             Change::UpdatePod(pod) => self.update_pod(&pod),
             Change::DeletePod(key) => {
                 if let Some(pod) = self.store.get(&key).map(|pod| pod.info.clone()) {
@@ -83,13 +83,18 @@ impl Simulation {
         Ok(())
     }
 
-    pub(super) fn create_pod(&mut self, pod: PodObject, initial: bool) {
+    pub(super) fn create_pod(&mut self, pod: Rc<PodObject>, initial: bool) {
         let number = self.store.next_number();
         let now = self.now;
-        let pod = pod.with_pod(|pod| {
-            admit(pod, number, now);
-            self.publisher.tell_gang_size(pod);
-        });
+        // A dump's pods have been admitted long ago; thousands of them are shared, not copied.
+        let pod = if initial && is_admitted(&pod.pod) {
+            pod
+        } else {
+            Rc::new(pod.with_pod(|pod| {
+                admit(pod, number, now);
+                self.publisher.tell_gang_size(pod);
+            }))
+        };
         let info = Rc::new(PodInfo::new(pod, &mut self.names.borrow_mut()));
         self.store.insert(info.clone(), number, initial && info.node_name().is_some());
         if info.is_finished() {
@@ -118,7 +123,7 @@ impl Simulation {
                 spec.node_name = old.node_name().map(str::to_owned);
             }
         });
-        let new = Rc::new(PodInfo::new(pod, &mut self.names.borrow_mut()));
+        let new = Rc::new(PodInfo::new(Rc::new(pod), &mut self.names.borrow_mut()));
         if let Some(stored) = self.store.get_mut(&key) {
             stored.info = new.clone();
         }

@@ -76,10 +76,11 @@ impl Trial {
         let mut nodes = self.cluster.nodes.clone();
         crane::redate(&mut nodes, timestamp(Duration::ZERO).0, &self.policy);
         let nodes = nodes.into_iter().map(NodeObject::new);
-        let bound = |pod: &&PodObject| pod.pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
-        let pods = self.cluster.pods.iter().filter(bound).map(copy);
-        let groups = self.cluster.pod_groups.iter().chain(&self.workload.pod_groups).cloned().collect();
-        let mut simulation = Simulation::new(nodes, pods, groups, self.factory(), options)?;
+        let bound = |pod: &&Rc<PodObject>| pod.pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
+        let pods = self.cluster.pods.iter().filter(bound).cloned();
+        let pod_groups = self.cluster.pod_groups.iter().chain(&self.workload.pod_groups).cloned().collect();
+        let options = Options { pod_groups, ..options };
+        let mut simulation = Simulation::new(nodes, pods, self.factory(), options)?;
         for (node, usage) in self.usage() {
             simulation.at(Duration::ZERO, Change::Usage { node, usage: Some(usage) });
         }
@@ -113,7 +114,7 @@ impl Trial {
     }
 }
 
-/// The same pod; objects are shared once they are in a cluster.
-fn copy(pod: &PodObject) -> PodObject {
+/// The same pod, to be submitted: the files' own stay as they are for the next run.
+pub(crate) fn copy(pod: &PodObject) -> PodObject {
     pod.with_pod(|_| ())
 }

@@ -43,7 +43,7 @@ fn pod_with(name: &str, cpu: u32, spec: &serde_json::Value) -> PodObject {
 fn simulation(nodes: Vec<NodeObject>, double: &Rc<Double>) -> Simulation {
     let double = double.clone();
     let factory = Box::new(move |handle| Ok(double.plugin(handle)));
-    Simulation::new(nodes, [], Vec::new(), factory, Options::default()).unwrap()
+    Simulation::new(nodes, [], factory, Options::default()).unwrap()
 }
 
 fn placed(simulation: &Simulation) -> Vec<String> {

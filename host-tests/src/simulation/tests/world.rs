@@ -72,7 +72,7 @@ fn node_state_can_lag_or_be_missing() {
 
     let factory = Box::new(move |handle| Ok(double.plugin(handle)));
     let options = Options { node_state: NodeStateMode::None, ..Options::default() };
-    let unknown = Simulation::new([node("a", 4)], [], Vec::new(), factory, options).unwrap();
+    let unknown = Simulation::new([node("a", 4)], [], factory, options).unwrap();
     assert!(state(&unknown, "a").is_none());
 }
 

@@ -1,0 +1,176 @@
+//! The `stowage` command as scripts use it: its JSON, its exit codes, what goes to stdout and what to stderr.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn example(file: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/tfjob").join(file).display().to_string()
+}
+
+/// Runs the command with this on its stdin.
+fn stowage_with(stdin: &str, args: &[&str]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_stowage"))
+        .args(args)
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn stowage(args: &[&str]) -> Output {
+    stowage_with("", args)
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn temporary(name: &str, text: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn run_speaks_json() {
+    let (cluster, workload) = (example("cluster.yaml"), example("workload.yaml"));
+    let output = stowage(&["run", "-c", &cluster, "-w", &workload, "-o", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let keys: Vec<&String> = outcome.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["schemaVersion", "placements", "pending", "nodes", "cycles", "simulatedSeconds"]);
+    assert_eq!(outcome["schemaVersion"], "v1");
+    assert_eq!(outcome["placements"][0]["pod"], "default/tf-smoke-gpu-ps-0");
+    let gpus: Vec<&Value> =
+        outcome["nodes"].as_array().unwrap().iter().map(|n| &n["allocated"]["nvidia.com/gpu"]).collect();
+    assert!(gpus.contains(&&Value::from(4)), "{outcome}");
+}
+
+#[test]
+fn run_prints_tables_without_colour() {
+    let output = stowage(&["run", "-c", &example("cluster.yaml"), "-w", &example("workload.yaml"), "--seed", "7"]);
+    let text = stdout(&output);
+    assert!(
+        text.starts_with("POD ") && text.contains("NVIDIA.COM/GPU") && text.contains("5 placed, 0 pending"),
+        "{text}"
+    );
+    assert!(!text.contains('\u{1b}'));
+}
+
+#[test]
+fn a_cluster_can_come_from_stdin() {
+    let cluster = std::fs::read_to_string(example("cluster.yaml")).unwrap();
+    let output = stowage_with(&cluster, &["run", "-c", "-", "-w", &example("workload.yaml"), "-o", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let twice = stowage(&["run", "-c", "-", "-w", "-"]);
+    assert_eq!(
+        (twice.status.code(), stderr(&twice).as_str()),
+        (Some(2), "error: only one input can come from stdin\n")
+    );
+}
+
+#[test]
+fn bad_input_is_exit_code_2() {
+    let cluster = example("cluster.yaml");
+    let policy = temporary("typo.json", "{\n  \"weights\": {\"binpak\": 1}\n}\n");
+    let not_wasm = temporary("not.wasm", "text");
+    let cases: [(&[&str], &str); 7] = [
+        (&["run", "-c", "nowhere.yaml"], "cannot read nowhere.yaml"),
+        (&["run", "-c", &cluster, "-p", policy.to_str().unwrap()], "weights.binpak"),
+        (&["run", "-c", &cluster, "-m", not_wasm.to_str().unwrap()], "not.wasm"),
+        (&["run", "-c", &cluster, "--node-state", "lag=soon"], "\"soon\" is not a duration"),
+        (&["explain", "nobody", "-c", &cluster, "-w", &example("workload.yaml")], "there is no pod default/nobody"),
+        (
+            &["explain", "tf-smoke", "-c", &cluster, "-w", &example("workload.yaml")],
+            "did you mean default/tf-smoke-gpu-ps-0",
+        ),
+        (&["test", concat!(env!("CARGO_MANIFEST_DIR"), "/src/scenario")], "holds no expect.yaml"),
+    ];
+    for (args, message) in cases {
+        let output = stowage(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(message), "{args:?}: {}", stderr(&output));
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+    let broken = stowage_with("kind: Node\nmetadata:\n  name: [a]\n", &["run", "-c", "-"]);
+    assert_eq!(broken.status.code(), Some(2));
+    let message = stderr(&broken);
+    assert!(message.starts_with("error: standard input: document 1, line 3, column 9: "), "{message}");
+}
+
+#[test]
+fn a_module_that_misbehaves_is_exit_code_3() {
+    let module = temporary(
+        "trap.wat",
+        r#"(module (memory (export "memory") 1) (func (export "_start")) (func (export "filter") (result i32) unreachable))"#,
+    );
+    let wasm = module.with_extension("wasm");
+    std::fs::write(&wasm, wat::parse_file(&module).unwrap()).unwrap();
+    let args = ["run", "-c", &example("cluster.yaml"), "-w", &example("workload.yaml"), "-m", wasm.to_str().unwrap()];
+    let output = stowage(&args);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the module misbehaved"), "{}", stderr(&output));
+    assert!(stdout(&output).contains("0 placed, 5 pending"), "{}", stdout(&output));
+}
+
+#[test]
+fn explain_shows_the_parts_of_scores() {
+    let policy = example("policy-spread.json");
+    let base = [
+        "explain",
+        "tf-smoke-gpu-worker-3",
+        "-c",
+        &example("cluster.yaml"),
+        "-w",
+        &example("workload.yaml"),
+        "-p",
+        &policy,
+    ];
+    let output = stowage(&[&base[..], &["-o", "json"]].concat());
+    let explanation: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    assert_eq!(explanation["schemaVersion"], "v1");
+    let nodes = explanation["nodes"].as_array().unwrap();
+    assert!(
+        nodes.iter().all(|node| node["verdict"] == "fits" && node["parts"]["binpack"] == node["score"]),
+        "{explanation}"
+    );
+    let text = stdout(&stowage(&base));
+    assert!(text.contains("BINPACK") && text.contains("chosen"), "{text}");
+}
+
+#[test]
+fn expectations_that_do_not_hold_are_exit_code_1() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wrong-case");
+    std::fs::create_dir_all(&folder).unwrap();
+    for file in ["cluster.yaml", "workload.yaml"] {
+        std::fs::copy(example(file), folder.join(file)).unwrap();
+    }
+    let expect = folder.join("expect.yaml");
+    std::fs::write(&expect, "placements: {tf-smoke-gpu-ps-0: elsewhere}\npending: {tf-smoke-gpu-worker-1: gpu}\n")
+        .unwrap();
+    let output = stowage(&["test", folder.to_str().unwrap()]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("FAILED")
+            && text.contains("should be on elsewhere, is on")
+            && text.contains("should wait, is on"),
+        "{text}"
+    );
+
+    std::fs::write(&expect, "placment: {a: b}\n").unwrap();
+    let faulty = stowage(&["test", folder.to_str().unwrap()]);
+    assert_eq!(faulty.status.code(), Some(2));
+    assert!(stdout(&faulty).contains("unknown key placment"), "{}", stdout(&faulty));
+}
