@@ -70,6 +70,13 @@ fn calls(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("score", count), |bench| {
             bench.iter(|| plugin.score(&pod, black_box("node-7")));
         });
+        // Judged by QoS from memory; the score only looks the node up.
+        let mut plugin = snapshot.plugin(&module, r#"{"qos":{"classes":{"BE":{"unknownUsage":"Allow"}}}}"#);
+        let best_effort = Rc::new(common::best_effort_pod("b"));
+        plugin.pre_filter(&best_effort);
+        group.bench_function(BenchmarkId::new("filter-qos", count), |bench| {
+            bench.iter(|| plugin.filter(&best_effort, black_box("node-7")));
+        });
         let idle = Rc::new(common::a_pod("q", &json!({"cpu": "1"})));
         let policy = r#"{"weights":{"gpuNodeAvoidance":0},"binpack":{"scoringStrategy":
             {"type":"MostAllocated","resources":[{"name":"nvidia.com/gpu"}]}}}"#;

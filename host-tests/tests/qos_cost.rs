@@ -8,7 +8,6 @@ use common::{Snapshot, node, pod};
 use serde_json::json;
 use stowage_host::framework::{Code, Handle as _, Plugin as _};
 use stowage_host::host::{Export, Module, WasmPlugin};
-use stowage_host::object::PodObject;
 
 const NODES: usize = 500;
 
@@ -25,14 +24,6 @@ fn snapshot() -> Rc<Snapshot> {
     }))
 }
 
-fn best_effort() -> Rc<PodObject> {
-    Rc::new(pod(&json!({
-        "metadata": {"name": "p", "namespace": "ns", "uid": "p",
-            "labels": {"koordinator.sh/qosClass": "BE", "koordinator.sh/priority-class": "koord-batch"}},
-        "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
-    })))
-}
-
 /// Fuel of one call.
 fn fuel(plugin: &mut WasmPlugin, export: Export, call: impl FnOnce(&mut WasmPlugin)) -> u64 {
     let before = plugin.stats(export).fuel;
@@ -46,7 +37,7 @@ fn judging_a_known_node_costs_little_more_than_looking_it_up() {
     let module = Module::metered_from_bytes(stowage_host::builtin_module()).expect("our own module loads");
     let snapshot = snapshot();
     let mut plugin = snapshot.plugin(&module, "");
-    let pod = best_effort();
+    let pod = Rc::new(common::best_effort_pod("p"));
     assert_eq!(plugin.pre_filter(&pod).1.code, Code::Success);
     let filter = |plugin: &mut WasmPlugin| {
         fuel(plugin, Export::Filter, |plugin| assert!(plugin.filter(&pod, "node-7").is_success()))

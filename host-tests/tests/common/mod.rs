@@ -99,3 +99,12 @@ pub fn a_pod(name: &str, requests: &Value) -> PodObject {
         "spec": {"containers": [{"name": "main", "resources": {"requests": requests}}]},
     }))
 }
+
+/// A pod of class BE that asks for a core.
+pub fn best_effort_pod(name: &str) -> PodObject {
+    pod(&json!({
+        "metadata": {"name": name, "namespace": "ns", "uid": name,
+            "labels": {"koordinator.sh/qosClass": "BE", "koordinator.sh/priority-class": "koord-batch"}},
+        "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
+    }))
+}
