@@ -16,6 +16,10 @@ use crate::policy::qos::usage::{Measurement, Timestamp};
 /// Koordinator's annotation with a node's own usage thresholds.
 pub const THRESHOLDS: &str = "scheduling.koordinator.sh/usage-thresholds";
 
+/// Volcano's annotations with the percent of cpu and of memory from which on a node evicts best-effort pods.
+const EVICTS_CPU: &str = "volcano.sh/evicting-cpu-high-watermark";
+const EVICTS_MEMORY: &str = "volcano.sh/evicting-memory-high-watermark";
+
 /// What decides about a node's load.
 #[derive(Clone, Debug, Default)]
 pub struct NodeLoad {
@@ -25,6 +29,8 @@ pub struct NodeLoad {
     pub thresholds: NodeThresholds,
     /// Whether [`THRESHOLDS`] is there but cannot be read. As in Koordinator the policy's thresholds then hold.
     pub broken_thresholds: bool,
+    /// Usage at which the node evicts best-effort pods, by Volcano's annotations.
+    pub evicts_at: Percents,
     /// The measurement in node state.
     pub measured: Option<Measurement>,
     /// Crane's measurement, with the time as written: local to the annotator's zone.
@@ -76,6 +82,10 @@ impl NodeLoad {
             allocatable,
             broken_thresholds: matches!(thresholds, Some(None)),
             thresholds: thresholds.flatten().unwrap_or_default(),
+            evicts_at: Percents {
+                cpu: meta.annotation(EVICTS_CPU).and_then(watermark),
+                memory: meta.annotation(EVICTS_MEMORY).and_then(watermark),
+            },
             measured: usage.map(|it| Measurement { at: it.at, load: Load { cpu: it.cpu, memory: it.memory } }),
             crane: meta
                 .annotation(crane::CPU)
@@ -150,6 +160,11 @@ impl Sums {
     }
 }
 
+/// What is no percentage says nothing.
+fn watermark(text: &str) -> Option<u8> {
+    text.trim().parse().ok().filter(|percent| (1..=100).contains(percent))
+}
+
 /// What counts of Koordinator's document; `None` if it is not one. Thresholds of aggregated usage (percentiles) are not
 /// among it: no percentile reaches the module.
 fn read_thresholds(text: &str) -> Option<NodeThresholds> {
@@ -180,6 +195,21 @@ fn limit(threshold: Option<&Json<'_>>) -> Option<Option<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn watermarks_are_percentages() {
+        for (text, expected) in [
+            ("80", Some(80)),
+            (" 100 ", Some(100)),
+            ("0", None),
+            ("101", None),
+            ("80%", None),
+            ("", None),
+            ("-1", None),
+        ] {
+            assert_eq!(watermark(text), expected, "{text:?}");
+        }
+    }
 
     #[test]
     fn thresholds_are_read_as_koordinator_writes_them() {

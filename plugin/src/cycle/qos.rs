@@ -12,7 +12,7 @@ use crate::policy::qos::budget::{self, Budget};
 use crate::policy::qos::class::{Class, PodClass};
 
 use crate::policy::qos::filter::{self, NodeThresholds, Pod, Reclaimed, Rejection};
-use crate::policy::qos::load::Metric;
+use crate::policy::qos::load::{Metric, Percents};
 use crate::policy::qos::rules::{IllegalPairs, Rules};
 use crate::policy::qos::score;
 use crate::policy::qos::usage::{Measurement, Source, Timestamp, Usage};
@@ -279,6 +279,7 @@ impl Qos {
             protected: load.protected(),
             best_effort: load.best_effort(),
             thresholds: if self.node_thresholds { load.thresholds } else { NodeThresholds::default() },
+            evicts_at: if self.node_thresholds { load.evicts_at } else { Percents::NONE },
             reclaimed,
         }
     }

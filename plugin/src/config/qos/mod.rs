@@ -36,11 +36,12 @@ pub struct Qos {
     /// How much a pod is expected to use until it is measured.
     pub estimation: EstimationOptions,
     /// Whether nodes may bring their own thresholds (annotation `scheduling.koordinator.sh/usage-thresholds`, as in
-    /// Koordinator). Default true.
+    /// Koordinator) and say at which usage they evict (`volcano.sh/evicting-cpu-high-watermark` and
+    /// `-memory-high-watermark`). Default true.
     pub node_thresholds: bool,
     /// Usage from which on a node is hot, for the score of latency-sensitive pods. Default cpu 65, memory 80.
     pub hot: Limits,
-    /// Usage at which the nodes evict best-effort pods. If given, thresholds of BE and Batch must lie at least
+    /// Usage at which all nodes evict best-effort pods. If given, thresholds of BE and Batch must lie at least
     /// `evictionMargin` below, or pods would be placed only to be evicted. Default: not known.
     pub eviction_watermarks: Limits,
     /// Percent between the thresholds of BE and Batch and the eviction watermarks. Default 5.
@@ -243,6 +244,7 @@ impl Qos {
                     memory: quantity(&self.estimation.default_request.memory).value(),
                 },
             },
+            eviction_margin: clip(self.eviction_margin),
             hot: self.hot.over(Percents { cpu: Some(65), memory: Some(80) }),
         })
     }

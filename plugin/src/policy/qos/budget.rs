@@ -4,7 +4,7 @@
 //! pass it, and the last ones would be refused after the first have started.
 
 use super::class::{Class, PodClass};
-use super::filter::{Node, Pod, filter, thresholds};
+use super::filter::{Node, Pod, Thresholds, filter};
 use super::load::{Load, Metric, Percents};
 use super::rules::Rules;
 
@@ -39,7 +39,7 @@ pub fn budget(rules: &Rules, class: PodClass, node: &Node<'_>) -> Option<Budget>
     let nothing_asked = Pod { class, estimate: Load::default(), requests: Load::default() };
     filter(rules, &nothing_asked, node).ok()?;
     let usage = node.usage.load().map_or(ANYTHING, |load| {
-        let (limits, _) = thresholds(row_class, row, &node.thresholds);
+        let limits = Thresholds::of(rules, row_class, row, node).limits();
         below(limits, node.allocatable, load.plus(node.placed_since))
     });
     let requests = match node.best_effort {

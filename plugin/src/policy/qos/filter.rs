@@ -36,6 +36,8 @@ pub struct Node<'a> {
     pub best_effort: Option<Load>,
     /// Thresholds that the node brings itself.
     pub thresholds: NodeThresholds,
+    /// Usage at which the node evicts best-effort pods, if it says so.
+    pub evicts_at: Percents,
     /// Batch and mid resources that it has or has given out.
     pub reclaimed: &'a [Reclaimed],
 }
@@ -143,17 +145,53 @@ pub enum Because {
 pub fn filter(rules: &Rules, pod: &Pod, node: &Node<'_>) -> Result<(), Rejection> {
     let Some((class, row)) = rules.row(pod.class) else { return Ok(()) };
     protected(pod, row, node)
-        .and_then(|()| usage(class, row, pod, node))
+        .and_then(|()| usage(rules, class, row, pod, node))
         .and_then(|()| share(rules, class, pod, node))
         .and_then(|()| reclaimed(rules, class, node))
         .map_err(|rule| Rejection { class, rule })
 }
 
-/// The thresholds that hold for a class on a node, and whether they are the node's own.
-#[must_use]
-pub fn thresholds(class: Class, row: ClassRules, node: &NodeThresholds) -> (Percents, bool) {
-    let own = !node.usage.is_none() && (class.fills_gaps() || !node.prod_apart);
-    if own { (node.usage, true) } else { (row.usage_thresholds, false) }
+/// The thresholds that hold for a class on a node, each with whether it is the node's own.
+///
+/// Where a node evicts best-effort pods, batch and best-effort pods keep a margin below that: they would be placed only
+/// to be evicted, and placed again. Where the policy sets no limit this sets none either.
+#[derive(Clone, Copy, Debug)]
+pub struct Thresholds {
+    limits: Percents,
+    own: bool,
+    evicts: Percents,
+}
+
+impl Thresholds {
+    /// Those of a class on a node.
+    #[must_use]
+    pub fn of(rules: &Rules, class: Class, row: ClassRules, node: &Node<'_>) -> Self {
+        let own = !node.thresholds.usage.is_none() && (class.fills_gaps() || !node.thresholds.prod_apart);
+        let below = |watermark: Option<u8>| {
+            watermark.filter(|_| class.fills_gaps()).map(|percent| percent.saturating_sub(rules.eviction_margin).max(1))
+        };
+        Self {
+            limits: if own { node.thresholds.usage } else { row.usage_thresholds },
+            own,
+            evicts: Percents { cpu: below(node.evicts_at.cpu), memory: below(node.evicts_at.memory) },
+        }
+    }
+
+    /// The threshold of one of the two resources.
+    #[must_use]
+    pub fn get(&self, metric: Metric) -> Option<(u8, bool)> {
+        match (self.limits.get(metric), self.evicts.get(metric)) {
+            (Some(limit), Some(evicts)) if evicts < limit => Some((evicts, true)),
+            (limit, _) => limit.map(|limit| (limit, self.own)),
+        }
+    }
+
+    /// Both, without where they are from.
+    #[must_use]
+    pub fn limits(&self) -> Percents {
+        let limit = |metric| self.get(metric).map(|(limit, _)| limit);
+        Percents { cpu: limit(Metric::Cpu), memory: limit(Metric::Memory) }
+    }
 }
 
 fn protected(pod: &Pod, row: ClassRules, node: &Node<'_>) -> Result<(), Rule> {
@@ -162,7 +200,7 @@ fn protected(pod: &Pod, row: ClassRules, node: &Node<'_>) -> Result<(), Rule> {
     if may_host && !row.beside_protected { Err(Rule::Protected(node.protected)) } else { Ok(()) }
 }
 
-fn usage(class: Class, row: ClassRules, pod: &Pod, node: &Node<'_>) -> Result<(), Rule> {
+fn usage(rules: &Rules, class: Class, row: ClassRules, pod: &Pod, node: &Node<'_>) -> Result<(), Rule> {
     let Some(load) = node.usage.load() else {
         let rule = if node.usage == Usage::Unknown { row.unknown_usage } else { row.stale_usage };
         let because = match (rule, node.protected) {
@@ -173,10 +211,10 @@ fn usage(class: Class, row: ClassRules, pod: &Pod, node: &Node<'_>) -> Result<()
         };
         return Err(Rule::WithoutUsage { usage: node.usage, because });
     };
-    let (limits, from_node) = thresholds(class, row, &node.thresholds);
+    let thresholds = Thresholds::of(rules, class, row, node);
     let expected = load.plus(node.placed_since).plus(pod.estimate);
     for metric in Metric::ALL {
-        let Some(threshold) = limits.get(metric) else { continue };
+        let Some((threshold, from_node)) = thresholds.get(metric) else { continue };
         let total = node.allocatable.get(metric);
         let Some(percent_expected) = percent(expected.get(metric), total) else { continue };
         if percent_expected > i64::from(threshold) {

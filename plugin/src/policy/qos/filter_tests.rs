@@ -30,6 +30,7 @@ fn node(cpu_percent: i64, memory_percent: i64) -> Node<'static> {
         protected: Some(0),
         best_effort: Some(Load::default()),
         thresholds: NodeThresholds::default(),
+        evicts_at: Percents::NONE,
         reclaimed: &[],
     }
 }
@@ -124,6 +125,23 @@ fn thresholds_of_the_node_replace_those_of_the_policy() {
     let apart = own(Percents { cpu: Some(50), memory: None }, true);
     assert_eq!(reason(&rules, &pod(QosClass::Ls), &apart), None, "prod pods have thresholds of their own");
     assert!(reason(&rules, &pod(QosClass::Be), &apart).is_some());
+}
+
+#[test]
+fn gap_fillers_keep_a_margin_below_eviction() {
+    let evicts = |cpu, memory| Node { evicts_at: Percents { cpu, memory }, ..node(58, 50) };
+    let rules = rules(r#"{"evictionMargin":8,"classes":{"BE":{"usageThresholds":{"memory":0}}}}"#);
+    assert_eq!(reason(&rules, &pod(QosClass::Be), &evicts(Some(66), None)), None);
+    assert_eq!(
+        reason(&rules, &pod(QosClass::Be), &evicts(Some(65), None)).unwrap(),
+        "cpu 58 % + 0 % estimated > 57 % (BE threshold, set on the node)"
+    );
+    assert_eq!(reason(&rules, &pod(QosClass::Be), &evicts(Some(90), Some(10))), None, "memory has no limit");
+    assert_eq!(reason(&rules, &pod(QosClass::Be), &Node { ..evicts(Some(90), None) }), None, "the policy is stricter");
+    let own = NodeThresholds { usage: Percents { cpu: Some(100), memory: None }, prod_apart: false };
+    let both = Node { thresholds: own, ..evicts(Some(60), None) };
+    assert!(reason(&rules, &pod(QosClass::Be), &both).is_some(), "whatever the node's thresholds say");
+    assert_eq!(reason(&rules, &pod(QosClass::Ls), &evicts(Some(10), Some(10))), None, "services are not evicted");
 }
 
 #[test]

@@ -48,6 +48,7 @@ fn rules() -> impl Strategy<Value = Rules> {
             reclaimed: ReclaimedRules { deny_overdrawn, reserve },
             estimation: Estimation::default(),
             hot,
+            eviction_margin: 5,
         },
     )
 }
@@ -105,17 +106,18 @@ fn node() -> impl Strategy<Value = Node<'static>> {
         });
     let thresholds = (percents(), any::<bool>()).prop_map(|(usage, prod_apart)| NodeThresholds { usage, prod_apart });
     let thresholds = prop_oneof![2 => Just(NodeThresholds::default()), 1 => thresholds];
-    (load(1000), usage(), load(500), option::of(0_u32..3), option::of(load(1000)), thresholds, reclaimed).prop_map(
-        |(allocatable, usage, placed_since, protected, best_effort, thresholds, reclaimed)| Node {
+    let evicts_at = prop_oneof![2 => Just(Percents::NONE), 1 => percents()];
+    (load(1000), usage(), load(500), option::of(0_u32..3), option::of(load(1000)), thresholds, evicts_at, reclaimed)
+        .prop_map(|(allocatable, usage, placed_since, protected, best_effort, thresholds, evicts_at, reclaimed)| Node {
             allocatable,
             usage,
             placed_since,
             protected,
             best_effort,
             thresholds,
+            evicts_at,
             reclaimed,
-        },
-    )
+        })
 }
 
 proptest! {

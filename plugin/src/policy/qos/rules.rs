@@ -19,6 +19,8 @@ pub struct Rules {
     pub reclaimed: ReclaimedRules,
     /// How pods are estimated that no measurement contains.
     pub estimation: Estimation,
+    /// Percent between thresholds and the usage at which a node evicts.
+    pub eviction_margin: u8,
     /// Usage up to which a node is not hot, for the score of latency-sensitive pods.
     pub hot: Percents,
 }

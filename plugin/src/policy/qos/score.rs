@@ -4,7 +4,7 @@
 //! The two differ on purpose. Spreading services by load would undo what binpack gathers, and a service gains nothing
 //! from 20 % instead of 40 %; it loses when a node is hot. So services see no difference below the hot mark.
 
-use super::filter::{Node, Pod, thresholds};
+use super::filter::{Node, Pod, Thresholds};
 use super::load::{Load, Metric, Percents};
 use super::rules::Rules;
 
@@ -20,8 +20,7 @@ pub fn score(rules: &Rules, pod: &Pod, node: &Node<'_>) -> Option<i64> {
     let Some(load) = node.usage.load() else { return Some(0) };
     let expected = load.plus(node.placed_since).plus(pod.estimate);
     Some(if class.fills_gaps() {
-        let (limits, _) = thresholds(class, row, &node.thresholds);
-        room(expected, node.allocatable, limits)
+        room(expected, node.allocatable, Thresholds::of(rules, class, row, node).limits())
     } else {
         coolness(expected, node.allocatable, rules.hot)
     })

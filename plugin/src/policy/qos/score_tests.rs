@@ -20,6 +20,7 @@ fn node(cpu: i64, memory: i64) -> Node<'static> {
         protected: Some(0),
         best_effort: Some(Load::default()),
         thresholds: NodeThresholds::default(),
+        evicts_at: Percents::NONE,
         reclaimed: &[],
     }
 }
