@@ -13,6 +13,8 @@ pub struct Node {
     pub cpu: i64,
     /// Free cpu in milli-CPU.
     pub cpu_free: i64,
+    /// Allocatable memory in MiB.
+    pub memory: i64,
     /// Free memory in MiB.
     pub memory_free: i64,
     /// Free milli of each device.
@@ -32,6 +34,7 @@ impl Node {
         Self {
             cpu: row.cpu,
             cpu_free: row.cpu,
+            memory: row.memory,
             memory_free: row.memory,
             devices: vec![DEVICE; row.gpus as usize],
             model: row.model,

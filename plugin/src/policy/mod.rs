@@ -2,4 +2,5 @@
 
 pub mod binpack;
 pub mod gang;
+pub mod packing;
 pub mod qos;

@@ -7,6 +7,7 @@
 mod baseline;
 mod fgd;
 mod most_allocated;
+mod stowage;
 
 use anyhow::{Result, bail};
 
@@ -15,8 +16,9 @@ use super::read::Trace;
 use super::replay::Policy;
 use super::workload::Pod;
 
-/// The names that [`named`] knows, in the order of the published table, then the stock scheduler's.
-pub const NAMES: [&str; 8] = [
+/// The names that [`named`] knows, in the order of the published table, then the stock scheduler's and
+/// ours.
+pub const NAMES: [&str; 9] = [
     "random",
     "dot-product",
     "gpu-clustering",
@@ -25,6 +27,7 @@ pub const NAMES: [&str; 8] = [
     "fgd",
     "most-allocated-gpu",
     "most-allocated-cpu-gpu",
+    "stowage",
 ];
 
 /// The formula called `name`, ready for one replay of `trace` under `seed`.
@@ -41,6 +44,7 @@ pub fn named(name: &str, trace: &Trace, seed: u64) -> Result<Box<dyn Policy>> {
         "fgd" => Box::new(PerNode::new(fgd::Fgd::new(&trace.pods))),
         "most-allocated-gpu" => Box::new(PerNode::new(most_allocated::gpu)),
         "most-allocated-cpu-gpu" => Box::new(PerNode::new(most_allocated::cpu_and_gpu)),
+        "stowage" => Box::new(stowage::Stowage::new()),
         _ => bail!("no formula is called {name:?}; there are {}", NAMES.join(", ")),
     })
 }
