@@ -22,7 +22,7 @@ demo: module ## Pack a TFJob onto one of two GPU nodes, then spread it
 	@echo "everything goes to one node, the other keeps its 4 GPUs free for the next job."
 	@$(STOWAGE) run -c examples/tfjob/cluster.yaml -w examples/tfjob/workload.yaml -p examples/tfjob/policy.json
 	@echo
-	@echo "The same with the shape reversed (policy-spread.json): the emptier node wins, both end up half used."
+	@echo "The same with the shape reversed and gangs off (policy-spread.json): the emptier node wins, both end up half used."
 	@$(STOWAGE) run -c examples/tfjob/cluster.yaml -w examples/tfjob/workload.yaml -p examples/tfjob/policy-spread.json
 
 lint: setup ## Formatting, clippy on every target, docs
