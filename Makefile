@@ -13,7 +13,7 @@ setup: ## Install the toolchain's wasm target (once)
 	@rustup target list --installed | grep -qx $(WASM_TARGET) || rustup target add $(WASM_TARGET)
 
 module: setup ## Build the module: target/stowage.wasm
-	$(CARGO) build --package stowage-plugin --lib --profile module --target $(WASM_TARGET)
+	$(CARGO) rustc --package stowage-plugin --lib --crate-type cdylib --profile module --target $(WASM_TARGET)
 	@cp target/$(WASM_TARGET)/module/stowage.wasm target/stowage.wasm && ls -l target/stowage.wasm
 
 demo: module ## Pack a TFJob onto one of two GPU nodes, then spread it

@@ -12,7 +12,9 @@ const TARGET: &str = "wasm32-wasip1";
 fn main() {
     let manifest_dir = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let workspace = manifest_dir.parent().expect("the package is a folder of the workspace");
-    for input in ["plugin/src", "plugin/Cargo.toml", "wit", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml"] {
+    for input in
+        ["plugin/src", "plugin/build.rs", "plugin/Cargo.toml", "wit", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml"]
+    {
         println!("cargo::rerun-if-changed={}", workspace.join(input).display());
     }
     println!("cargo::rerun-if-env-changed=STOWAGE_MODULE_TARGET_DIR");
@@ -21,11 +23,14 @@ fn main() {
     let target_dir = env::var_os("STOWAGE_MODULE_TARGET_DIR").map_or_else(|| shared_target_dir(&out), PathBuf::from);
     let mut cargo = Command::new(variable("CARGO"));
     cargo.current_dir(workspace).args([
-        "build",
+        // As a cdylib alone: beside an rlib it would not be optimised as a whole.
+        "rustc",
         "--quiet",
         "--package",
         "stowage-plugin",
         "--lib",
+        "--crate-type",
+        "cdylib",
         "--profile",
         "module",
     ]);
