@@ -5,6 +5,8 @@ fn main() {
     if std::env::var("CARGO_CFG_TARGET_FAMILY").is_ok_and(|family| family == "wasm") {
         // Calls and addresses take five bytes each unless they are packed, which goes with debug information not.
         println!("cargo::rustc-link-arg-cdylib=--strip-debug");
+        // Comparing memory is left to the target's C library, which without std nobody else links.
+        println!("cargo::rustc-link-arg-cdylib=-lc");
         println!("cargo::rustc-link-arg-cdylib=--compress-relocations");
     }
 }

@@ -1,7 +1,9 @@
 //! The module's exports, generated from `wit/`: each takes the module's state, runs one step of a cycle, puts it back.
 #![allow(missing_docs, unsafe_code)] // Both only in what wit-bindgen generates.
 
-use std::cell::Cell;
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use core::cell::Cell;
 
 use crate::cycle::Module;
 use crate::host::wasm::Scheduler;
@@ -15,21 +17,23 @@ struct State {
     module: Module,
 }
 
-thread_local! {
-    static STATE: Cell<Option<Box<State>>> = const { Cell::new(None) };
-}
+/// Where the state stands between calls.
+struct Place(Cell<Option<Box<State>>>);
+
+// SAFETY: the module has one thread.
+unsafe impl Sync for Place {}
+
+static STATE: Place = Place(Cell::new(None));
 
 /// Runs a step on the module's state.
 ///
 /// The state is out of its place during the step. If it is missing, the call before this one did not finish (or there
 /// was none): what that left behind cannot be trusted, and the state is built anew from the policy and the cluster.
 fn step<T>(run: impl FnOnce(&mut Module, &mut Scheduler) -> T) -> T {
-    STATE.with(|place| {
-        let mut state = place.take().unwrap_or_else(|| Box::new(start()));
-        let answer = run(&mut state.module, &mut state.host);
-        place.set(Some(state));
-        answer
-    })
+    let mut state = STATE.0.take().unwrap_or_else(|| Box::new(start()));
+    let answer = run(&mut state.module, &mut state.host);
+    STATE.0.set(Some(state));
+    answer
 }
 
 /// Reads the policy. A fault in it ends the module, and thereby the scheduler's start, with the faults in the log and
@@ -41,10 +45,16 @@ fn start() -> State {
         Err(faults) => {
             let faults = faults.to_string();
             host.log(Severity::Error, &faults);
-            eprintln!("{faults}");
+            host.stderr(&faults);
             core::arch::wasm32::unreachable()
         }
     }
+}
+
+/// Nothing here panics by itself; if something that it uses does, the host says which call it was in.
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    core::arch::wasm32::unreachable()
 }
 
 struct Exports;

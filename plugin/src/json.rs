@@ -4,8 +4,10 @@
 //! parser, and what walks it can name every fault instead of the first. Text without escapes is borrowed, objects keep
 //! the order and the duplicates of the document, and a tree takes in the worst case some ten times the text's memory.
 
+use alloc::borrow::Cow;
+use alloc::borrow::ToOwned;
+use alloc::vec::Vec;
 use core::fmt;
-use std::borrow::Cow;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 

@@ -3,7 +3,10 @@
 //! Dependencies point one way: [`policy`] <- [`cluster`], [`object`], [`config`] <- [`host`].
 //! A trap in the module costs the scheduler memory for good and a loop without a bound freezes it, so nothing here
 //! indexes, unwraps, divides or overflows unchecked; the lints below say so.
+//!
+//! It does without std, whose panic messages, environment and allocator are a tenth of a module and do nothing in it.
 
+#![cfg_attr(not(test), no_std)]
 #![deny(
     clippy::arithmetic_side_effects,
     clippy::exit,
@@ -25,6 +28,8 @@
         clippy::unwrap_used
     )
 )]
+
+extern crate alloc;
 
 pub mod cluster;
 pub mod config;

@@ -3,6 +3,7 @@
 //! The module's maps are small or grow at their end, and `BTreeMap` costs the module eight kilobytes for each pair of
 //! types that it maps.
 
+use alloc::vec::Vec;
 use core::borrow::Borrow;
 
 use serde::{Serialize, Serializer};

@@ -5,6 +5,11 @@
 //! entry per pod on its node. A node without readable node state is *unknown*: it gets no opinion, and is never taken
 //! for an empty one.
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 pub mod gangs;
 mod node;
 mod node_load;
@@ -16,8 +21,8 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use core::hash::{BuildHasherDefault, Hasher};
+use hashbrown::HashMap;
 
 pub use node::{Entry, Known, Node};
 pub use node_load::{Footprint, NodeLoad};
@@ -61,7 +66,7 @@ pub struct Cluster {
     /// Where each pod of the ledger is, by UID hash.
     placed: SortedMap<u64, NodeIndex>,
     /// Ledger entries in the order they were made, for the bound.
-    order: std::collections::VecDeque<u64>,
+    order: alloc::collections::VecDeque<u64>,
     /// Keys of node labels and annotations whose values are kept.
     tracked: Vec<Box<str>>,
     /// Keys of node labels that rules of pods look at.
@@ -91,7 +96,7 @@ impl Cluster {
             free: Vec::new(),
             by_name: HashMap::default(),
             placed: SortedMap::default(),
-            order: std::collections::VecDeque::new(),
+            order: alloc::collections::VecDeque::new(),
             tracked: tracked.into_iter().collect(),
             label_keys: Vec::new(),
             gang_members: SortedMap::default(),

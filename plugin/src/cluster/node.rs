@@ -1,5 +1,8 @@
 //! What is known of one node.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::NodeIndex;
 use super::node_load::{Footprint, NodeLoad};
 use super::node_state::{self, NodeState, Unknown};

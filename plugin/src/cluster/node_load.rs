@@ -1,7 +1,7 @@
 //! What decides about a node's load, put together when the node is read: node state, thresholds of its own, crane's
 //! measurements, and what the module placed there since.
 
-use std::cell::Cell;
+use core::cell::Cell;
 
 use super::node_state::NodeState;
 use crate::json::Json;

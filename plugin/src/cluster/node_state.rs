@@ -7,6 +7,11 @@
 //! empty are absent. A reader takes version 1 only, and ignores keys that it does not know: a later publisher may add
 //! some without changing what the others mean.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 mod read;
 
 use serde::{Serialize, Serializer};

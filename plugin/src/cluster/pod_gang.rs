@@ -3,6 +3,10 @@
 //! The module and the publisher read pods by the same rules, so that a member counts for the same gang before and after
 //! it is placed.
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+
 use crate::object::Pod;
 use crate::policy::gang::recognise::{self, PodText};
 

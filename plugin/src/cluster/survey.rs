@@ -3,6 +3,9 @@
 //! Costs the scheduler some microseconds per node, which no pod by itself is worth. A gang is: turning away all of its
 //! members because of what was true a while ago would leave them waiting for the next event.
 
+use alloc::format;
+use alloc::vec::Vec;
+
 use super::Cluster;
 use crate::host::{Host, Severity};
 use crate::object::{self, nodes_of_list};

@@ -1,5 +1,10 @@
 //! `binpack`: the in-tree `NodeResourcesFit` arguments, taken as they are.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::fields::{Fields, Section};
 
 /// Fill the fullest node that fits.

@@ -1,5 +1,9 @@
 //! What is wrong with a policy document.
 
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
 use core::fmt;
 
 use super::position;

@@ -4,8 +4,12 @@
 //! words that are allowed. So every fault is found in one go, with its path, and a field that no section names is one.
 //! An absent field, or `null`, leaves what was there: the default.
 
+use alloc::borrow::Cow;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::ops::RangeInclusive;
-use std::borrow::Cow;
 
 use super::Faults;
 use crate::json::Json;

@@ -1,5 +1,10 @@
 //! `gang`: pods that start together or not at all.
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::fields::{Fields, Section};
 use crate::policy::gang::membership::{LONGEST_WAIT_SECONDS, MatchPolicy};
 use crate::policy::gang::planner::Topology;
@@ -20,7 +25,7 @@ pub struct Gang {
     /// Minimum members of gangs whose pods do not tell, by `namespace/name`; `*` stands for any run of characters.
     #[cfg_attr(
         feature = "schema",
-        schemars(with = "std::collections::BTreeMap<String, u32>", extend("additionalProperties" = {"type": "integer", "minimum": 1, "maximum": 100_000}))
+        schemars(with = "alloc::collections::BTreeMap<String, u32>", extend("additionalProperties" = {"type": "integer", "minimum": 1, "maximum": 100_000}))
     )]
     pub sizes: SortedMap<String, u32>,
     /// Take sizes from the environment of training containers (`TF_CONFIG`, `PET_NNODES`, `WORLD_SIZE`, `VC_*_NUM`) where

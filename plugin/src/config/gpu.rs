@@ -1,5 +1,9 @@
 //! `gpu`: which resources are GPUs.
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::fields::{Fields, Section};
 use crate::object::{GPU_NAMES, GpuNames, GpuUnit};
 

@@ -2,6 +2,8 @@
 //!
 //! The tree that is read knows no positions, and only a fault needs one: then the text is walked once more.
 
+use alloc::vec::Vec;
+
 use crate::json::Json;
 
 /// Line and column, from 1, in bytes, of the field or element at `path` (`binpack.scoringStrategy.resources[2].weight`),

@@ -1,6 +1,13 @@
 //! Gangs at the extension points: what the book asks for, gathered from the pod of the cycle and from what is known of
 //! the nodes.
 
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
 use super::CyclePod;
 use super::gang_facts::{Knowledge, View};
 use super::qos::Qos;

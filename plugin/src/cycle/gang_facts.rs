@@ -1,5 +1,8 @@
 //! The cluster as the book of gangs asks about it.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::qos::Qos;
 use crate::cluster::gangs::Labelled;
 use crate::cluster::{Cluster, Node};

@@ -3,6 +3,9 @@
 //! The scheduler calls PreFilter, Filter per node, PreScore, Score per node and Reserve for one pod at a time, and
 //! Unreserve whenever a binding fails, also in the middle of another pod's cycle. Calls are serialised.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+
 mod gang;
 mod gang_facts;
 mod qos;

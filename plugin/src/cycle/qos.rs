@@ -1,7 +1,11 @@
 //! QoS at the extension points: what the policy needs, gathered from the pod of the cycle and from what is known of a
 //! node.
 
-use std::cell::Cell;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::cell::Cell;
 
 use super::CyclePod;
 use crate::cluster::{Cluster, Footprint, Node, NodeIndex, pod_class};

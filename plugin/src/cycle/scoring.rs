@@ -1,6 +1,10 @@
 //! PreScore and Score: all nodes are scored in one pass, from memory; then the winners are read again until they are
 //! fresh.
 
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::gang::Gangs;
 use super::qos::Qos;
 use crate::cluster::{Cluster, Known, Node, NodeIndex};

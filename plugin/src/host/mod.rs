@@ -3,6 +3,10 @@
 //! The module itself talks to the real scheduler through its `wasm` module; tests and fuzz targets implement [`Host`] natively,
 //! so that whole cycles run without a sandbox.
 
+use alloc::string::String;
+
+#[cfg(any(test, target_family = "wasm"))]
+mod memory;
 #[cfg(target_family = "wasm")]
 pub mod wasm;
 

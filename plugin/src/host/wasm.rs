@@ -4,6 +4,11 @@
 //! that fits; 0 means there is nothing.
 #![allow(unsafe_code)]
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::{Host, Severity};
 
 /// Names of the host's functions hold dots and capitals, which WIT cannot spell.
@@ -13,6 +18,18 @@ mod imports {
         pub fn node(name: *const u8, name_len: usize, buffer: *mut u8, limit: usize) -> usize;
         #[link_name = "nodeList"]
         pub fn node_list(buffer: *mut u8, limit: usize) -> usize;
+    }
+
+    /// A piece of what is written, as WASI lays it out.
+    #[repr(C)]
+    pub struct Piece {
+        pub start: *const u8,
+        pub len: usize,
+    }
+
+    #[link(wasm_import_module = "wasi_snapshot_preview1")]
+    unsafe extern "C" {
+        pub fn fd_write(file: i32, pieces: *const Piece, count: usize, written: *mut usize) -> i32;
     }
 
     #[link(wasm_import_module = "k8s.io/klog")]
@@ -65,6 +82,15 @@ impl Scheduler {
             len = call(self.buffer.as_mut_ptr(), self.buffer.len());
         }
         self.buffer.get(..len).unwrap_or_default()
+    }
+
+    /// Writes a line to stderr, which the host shows when a call fails.
+    pub fn stderr(&mut self, line: &str) {
+        for text in [line, "\n"] {
+            let piece = imports::Piece { start: text.as_ptr(), len: text.len() };
+            // Nobody is left to tell if this fails, so the answer is not looked at.
+            unsafe { imports::fd_write(2, &raw const piece, 1, &mut 0) };
+        }
     }
 
     fn fill_str(&mut self, call: impl Fn(*mut u8, usize) -> usize) -> &str {

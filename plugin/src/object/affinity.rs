@@ -1,5 +1,7 @@
 //! Which nodes a pod allows by their labels: `nodeSelector` and required node affinity.
 
+use alloc::vec::Vec;
+
 use super::wire::{self, Reader, Repeated};
 use crate::sort::sort;
 

@@ -1,6 +1,8 @@
 //! Why an object could not be read.
 
-use std::fmt;
+use alloc::string::String;
+use alloc::string::ToString;
+use core::fmt;
 
 use super::wire;
 
@@ -72,4 +74,4 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl core::error::Error for Error {}

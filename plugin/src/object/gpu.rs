@@ -3,6 +3,9 @@
 //! Vendors count GPUs in different units under dozens of names. [`GPU_NAMES`] is data, so that a policy can bring its own
 //! list; names are matched once, when they are first seen, not once per pod.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::resources::{ResourceId, ResourceNames, Resources};
 
 /// What one unit of a GPU resource is.

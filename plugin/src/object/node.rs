@@ -1,5 +1,7 @@
 //! A node, read in place.
 
+use alloc::vec::Vec;
+
 use super::container::ResourceList;
 use super::error::Error;
 use super::meta::Metadata;

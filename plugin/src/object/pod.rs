@@ -1,5 +1,8 @@
 //! A pod, read in place.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::affinity;
 use super::container::{Container, ContainerStatus, ResourceList, ResourceRequirements};
 use super::error::Error;

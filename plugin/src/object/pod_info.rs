@@ -1,6 +1,8 @@
 //! What every scheduling cycle needs to know of its pod, read in one go.
 
-use std::fmt;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::container::{Container, ContainerStatus, ResourceRequirements};
 use super::error::{self, Error};

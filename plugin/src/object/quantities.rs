@@ -2,7 +2,8 @@
 //!
 //! [`Resources`] holds what comes out; see [`Quantity`] for why sums are not made of rounded numbers.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::container::ResourceList;
 use super::error::Error;

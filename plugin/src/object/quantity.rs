@@ -4,7 +4,7 @@
 //! rounded up *once*: adding amounts that were rounded per container would count `500u` + `500u` of cpu as 2m.
 //! Floating point and big integers are not needed: digits are sorted by their power of ten into a whole and a fraction.
 
-use std::fmt;
+use core::fmt;
 
 /// An exact amount between `i64::MIN` and `i64::MAX` units, in steps of a billionth; anything beyond saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +27,7 @@ impl fmt::Display for NotAQuantity {
     }
 }
 
-impl std::error::Error for NotAQuantity {}
+impl core::error::Error for NotAQuantity {}
 
 /// What the number before it is multiplied with.
 enum Suffix {

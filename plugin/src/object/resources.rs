@@ -3,6 +3,9 @@
 //! A cluster uses a handful of resource names, a scheduling cycle compares thousands of amounts. Names are therefore
 //! interned where objects are read ([`ResourceNames`]) and everything behind that works on [`ResourceId`].
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 /// A resource name, as a number that [`ResourceNames`] gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceId(u16);

@@ -5,6 +5,9 @@
 //! members that are not being scheduled now, so their rules are kept. They may be too wide (affinity to other pods,
 //! volumes and spreading are not read), never too narrow.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::error::Error;
 use super::meta;
 use super::pod::Pod;

@@ -5,7 +5,7 @@
 //! eight times as large and copies every string). Nothing recurses: a nested message is a slice that the caller reads
 //! with another reader, and groups, which Kubernetes never writes, are skipped with a counter.
 
-use std::fmt;
+use core::fmt;
 
 /// Why bytes are not the message they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl core::error::Error for Error {}
 
 /// The value of one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +241,7 @@ impl<'a> Repeated<'a> {
 /// The fields of `message`, each with the message from that field on.
 pub fn positions(message: &[u8]) -> impl Iterator<Item = Result<(&[u8], u32, Value<'_>), Error>> {
     let mut reader = Reader::new(message);
-    std::iter::from_fn(move || {
+    core::iter::from_fn(move || {
         let from = reader.rest;
         reader.next().map(|field| field.map(|(number, value)| (from, number, value)))
     })
@@ -301,7 +301,7 @@ mod tests {
 
         let mut deep = vec![0x0b; 1_000_000];
         assert_eq!(fields(&deep), Err(Error::Truncated));
-        deep.extend(std::iter::repeat_n(0x0c, 1_000_000));
+        deep.extend(core::iter::repeat_n(0x0c, 1_000_000));
         assert_eq!(fields(&deep).unwrap(), [(1, Value::Skipped)]);
     }
 

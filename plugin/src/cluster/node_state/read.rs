@@ -1,5 +1,10 @@
 //! Reading node state.
 
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
 use super::{Expected, NodeState, QosClassState, Unknown, Usage, VERSION};
 use crate::json::Json;
 use crate::sorted_map::SortedMap;

@@ -1,5 +1,7 @@
 //! `qos`: which pods stay off which nodes, by class and load.
 
+use alloc::string::String;
+
 mod read;
 
 use crate::object::Quantity;

@@ -1,5 +1,9 @@
 //! The fields of `qos`, each with what is allowed.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::ToString;
+
 use super::{
     ClassOptions, Classes, Crane, DefaultRequest, EstimationOptions, Limits, Qos, Reclaimed, ScalingFactors,
     UsageSources,

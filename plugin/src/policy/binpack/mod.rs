@@ -5,6 +5,9 @@
 //! with truncating division, and `RequestedToCapacityRatio` drops the weight of a resource that scores 0. One deviation:
 //! the in-tree plugin multiplies by 100 in 64 bits and wraps above about 9.2e16; here the product is exact.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use crate::object::{GpuNames, ResourceId, ResourceNames, Resources, name_matches};
 
 /// The highest score a part may give.

@@ -1,5 +1,9 @@
 //! What a pod says about the gang it belongs to.
 
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 /// The seconds after which kube-scheduler itself ends any wait; longer waits are cut to it.
 pub const LONGEST_WAIT_SECONDS: u32 = 900;
 

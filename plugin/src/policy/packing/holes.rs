@@ -6,6 +6,9 @@
 //! Counting the largest sum of sizes that fits instead needs no prices, but then any rare small size makes every hole
 //! whole; on the trace it costs 0.1 to 0.2 points of allocation.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::shape::DEVICE;
 
 /// Sizes are told apart in steps of this many thousandths of a device.

@@ -14,6 +14,8 @@
 //! Room is counted in whole millionths of a GPU, so that sums over nodes depend neither on the order of the nodes nor on
 //! the order in which they changed.
 
+use alloc::vec::Vec;
+
 mod holes;
 mod node;
 mod scorer;

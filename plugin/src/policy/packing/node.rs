@@ -1,5 +1,8 @@
 //! What is free on a node, and what a pod would leave of it.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::holes::Holes;
 use super::shape::{DEVICE, Kind, Model, PodShape};
 use crate::sort::sort;

@@ -1,5 +1,7 @@
 //! Regret and score of placements, kept until something changes.
 
+use alloc::vec::Vec;
+
 use super::PackingOptions;
 use super::holes::Holes;
 use super::node::{Free, NodeCapacity, Room};
@@ -215,7 +217,7 @@ impl Packing {
             // Nobody can lose room that there is none of.
             if total.usable > 0 {
                 let left = total.usable as f64 / total.empty as f64;
-                total.weight = lens.typical.weight / left.max(SCARCEST).powi(2);
+                total.weight = lens.typical.weight / (left.max(SCARCEST) * left.max(SCARCEST));
             }
             sum += total.weight;
         }

@@ -1,5 +1,7 @@
 //! The shapes of pods that the cluster must keep room for, learned from the pods that arrive.
 
+use alloc::vec::Vec;
+
 use super::holes::{Holes, STEP};
 use super::shape::{DEVICE, Models, PodShape};
 use crate::sort::sort_by;

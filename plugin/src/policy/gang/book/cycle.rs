@@ -1,5 +1,7 @@
 //! The scheduling cycle of a member: turned away, planned, let through.
 
+use alloc::vec::Vec;
+
 use super::gang::{Counts, Place, Turn};
 use super::planning::{NoPlan, Planned, Question};
 use super::{Book, Facts, Pod, Rejection, Verdict, hash};

@@ -1,5 +1,8 @@
 //! Which nodes the pod of this cycle may go to: slots are kept, plans stay possible.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::gang::Place;
 use super::planning::{Planned, Question};
 use super::{Book, Facts, Rejection, Slot, reasons};

@@ -1,5 +1,8 @@
 //! What is remembered of one gang.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::Facts;
 use crate::object::Resources;
 use crate::policy::gang::membership::{MatchPolicy, Membership, Mode, Startup};

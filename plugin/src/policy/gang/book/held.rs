@@ -1,5 +1,7 @@
 //! Places that are kept for members on their way.
 
+use alloc::vec::Vec;
+
 use crate::policy::gang::planner::NodeRow;
 use crate::sort::sort;
 use crate::sorted_map::SortedMap;

@@ -8,6 +8,10 @@
 //! The scheduler does not tell when a pending pod is deleted. So whoever misses several rounds that the others came to is
 //! forgotten, and slots end when nothing happens for a while.
 
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 mod cycle;
 mod filter;
 mod gang;

@@ -1,5 +1,7 @@
 //! Which of several gangs goes first, and whose slots give way.
 
+use alloc::vec;
+use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use super::gang::Turn;

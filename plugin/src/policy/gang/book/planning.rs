@@ -1,5 +1,8 @@
 //! Planning for a gang, with the gangs it starts together with, on what is free for it.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::gang::{Gang, Kind, Place};
 use super::{Book, Facts};
 use crate::object::{ResourceId, Resources};

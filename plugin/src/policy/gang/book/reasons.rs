@@ -1,6 +1,12 @@
 //! Rejections in words. The same situation is always worded the same: the scheduler patches the pod's condition when
 //! the words change, and people compare them.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
 use super::gang::{Counts, Kind};
 use super::{Facts, Rejection};
 use crate::object::{ResourceId, Resources};

@@ -1,5 +1,7 @@
 //! The end of a member's cycle: its siblings get their slots, or it gives its own back.
 
+use alloc::vec::Vec;
+
 use super::gang::{Place, Turn};
 use super::planning::{Planned, Question};
 use super::{Book, Facts, Rejection, Slot, hash};

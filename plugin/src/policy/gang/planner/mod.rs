@@ -7,6 +7,8 @@
 //! takes the most (see [`packing`]) is as good as it gets; where that fails, other orders and at last a search with a
 //! fixed budget are tried, so that work stays bounded whatever the cluster looks like.
 
+use alloc::vec::Vec;
+
 mod packing;
 mod problem;
 mod search;

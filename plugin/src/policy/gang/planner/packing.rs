@@ -1,6 +1,7 @@
 //! The quick ways to pack: node by node, and kind by kind.
 
-use std::collections::BinaryHeap;
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
 
 use super::Placement;
 use super::problem::{Node, Problem, fits, take};

@@ -1,5 +1,8 @@
 //! The planning problem with everything looked up once: only the resources that matter, only the nodes that can help.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::{Kind, NodeRow, Nodes, Placement, Shortage};
 use crate::object::ResourceId;
 use crate::sort::{sort, sort_by_key};

@@ -3,6 +3,8 @@
 //! Kind after kind and node after node it decides how many members go there, most first, and takes decisions back where
 //! they lead nowhere. An explicit stack takes the place of recursion.
 
+use alloc::vec::Vec;
+
 use super::packing::Packing;
 use super::problem::{Node, Problem, fits, take};
 use super::{Budget, Placement};

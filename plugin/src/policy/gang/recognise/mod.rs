@@ -5,6 +5,12 @@
 //! in a fixed order. Nothing is read from owners: a Deployment that was annotated as a whole is not a gang, since its
 //! rolling updates would wait for ever.
 
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 mod environment;
 mod keys;
 #[cfg(test)]

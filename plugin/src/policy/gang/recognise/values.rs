@@ -1,5 +1,8 @@
 //! The values of gang keys, as their systems write them.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::keys::Key;
 use crate::json::Json;
 use crate::policy::gang::membership::{Fault, LONGEST_WAIT_SECONDS, MatchPolicy, Mode, Startup};
