@@ -4,12 +4,11 @@
 //! parser, and what walks it can name every fault instead of the first. Text without escapes is borrowed, objects keep
 //! the order and the duplicates of the document, and a tree takes in the worst case some ten times the text's memory.
 
+mod parse;
+
 use alloc::borrow::Cow;
-use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
 use core::fmt;
-
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 /// A value of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,9 +33,9 @@ impl<'a> Json<'a> {
     /// Reads a document.
     ///
     /// # Errors
-    /// What is no JSON, or more than 128 levels deep, with line and column.
-    pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(text)
+    /// What is no JSON, or more than 128 levels deep.
+    pub fn parse(text: &'a str) -> Result<Self, Error> {
+        parse::parse(text)
     }
 
     /// What kind of value this is, with its article.
@@ -72,70 +71,114 @@ impl<'a> Json<'a> {
     }
 }
 
-impl<'de> Deserialize<'de> for Json<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Tree)
-    }
+/// Why a text is no JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// The byte, from 0, at which reading stopped.
+    pub at: usize,
+    /// What is wrong there.
+    pub message: &'static str,
 }
 
-struct Tree;
-
-impl<'de> Visitor<'de> for Tree {
-    type Value = Json<'de>;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("JSON")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Json<'de>, E> {
-        Ok(Json::Null)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Json<'de>, E> {
-        Ok(Json::Bool(value))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Json<'de>, E> {
-        Ok(Json::Integer(value))
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Json<'de>, E> {
-        Ok(i64::try_from(value).map_or(Json::OtherNumber, Json::Integer))
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Json<'de>, E> {
-        Ok(Json::OtherNumber)
-    }
-
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Json<'de>, E> {
-        Ok(Json::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Json<'de>, E> {
-        Ok(Json::Text(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Json<'de>, A::Error> {
-        let mut list = Vec::new();
-        while let Some(element) = elements.next_element()? {
-            list.push(element);
-        }
-        Ok(Json::List(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Json<'de>, A::Error> {
-        let mut fields = Vec::new();
-        // A key is read as any value; JSON has no keys but strings.
-        while let Some(Json::Text(name)) = pairs.next_key()? {
-            fields.push((name, pairs.next_value()?));
-        }
-        Ok(Json::Object(fields))
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} at byte {}", self.message, self.at)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// What serde_json makes of a text.
+    fn by_serde(value: &serde_json::Value) -> Json<'static> {
+        match value {
+            serde_json::Value::Null => Json::Null,
+            serde_json::Value::Bool(value) => Json::Bool(*value),
+            serde_json::Value::Number(number) => number.as_i64().map_or(Json::OtherNumber, Json::Integer),
+            serde_json::Value::String(text) => Json::Text(text.clone().into()),
+            serde_json::Value::Array(list) => Json::List(list.iter().map(by_serde).collect()),
+            serde_json::Value::Object(fields) => {
+                Json::Object(fields.iter().map(|(name, value)| (name.clone().into(), by_serde(value))).collect())
+            }
+        }
+    }
+
+    /// A tree as it would be with its fields sorted and the last of the same name counting, and -0 a whole number.
+    fn normal(tree: &Json<'_>) -> Json<'static> {
+        match tree {
+            Json::List(list) => Json::List(list.iter().map(normal).collect()),
+            Json::Object(fields) => {
+                let sorted: std::collections::BTreeMap<_, _> =
+                    fields.iter().map(|(name, value)| (name.clone().into_owned(), normal(value))).collect();
+                Json::Object(sorted.into_iter().map(|(name, value)| (name.into(), value)).collect())
+            }
+            Json::Text(text) => Json::Text(text.clone().into_owned().into()),
+            Json::Integer(number) => Json::Integer(*number),
+            Json::Bool(value) => Json::Bool(*value),
+            Json::Null => Json::Null,
+            Json::OtherNumber => Json::OtherNumber,
+        }
+    }
+
+    fn same_as_serde(text: &str) -> Result<(), TestCaseError> {
+        let ours = Json::parse(text);
+        match serde_json::from_str::<serde_json::Value>(text) {
+            Ok(value) => {
+                let tree = ours.map_err(|error| TestCaseError::fail(format!("{text:?}: {error}")))?;
+                prop_assert_eq!(normal(&tree), normal(&by_serde(&value)), "{}", text);
+            }
+            // Numbers beyond a double's range are beyond any use here, so their range is not looked at.
+            Err(error) if error.to_string().contains("number out of range") => {}
+            Err(error) => prop_assert!(ours.is_err(), "{text:?} is read, but {error}"),
+        }
+        Ok(())
+    }
+
+    fn document() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            any::<u64>().prop_map(Into::into),
+            (-1e300..1e300).prop_map(|number: f64| number.into()),
+            any::<String>().prop_map(Into::into),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+                prop::collection::vec((any::<String>(), inner), 0..6)
+                    .prop_map(|fields| serde_json::Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn documents_are_read_as_serde_reads_them(value in document(), pretty in any::<bool>()) {
+            let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
+            same_as_serde(&text.unwrap())?;
+        }
+
+        #[test]
+        fn broken_documents_are_refused_as_serde_refuses_them(
+            value in document(), cut in any::<prop::sample::Index>(), put in prop::sample::select(vec![
+                "", ",", "{", "]", "\"", "\\", "\\u", "\\ud83d\\ude00", "\\udc00", "\u{1}", "0", "-", ".", "1e5", "e", "tru", " ", "é",
+            ]), keep in 0..3_usize,
+        ) {
+            let text = value.to_string();
+            let at = (0..=cut.index(text.len() + 1)).rev().find(|at| text.is_char_boundary(*at)).unwrap();
+            let rest = (at + keep..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+            same_as_serde(&format!("{}{put}{}", &text[..at], &text[rest..]))?;
+        }
+
+        #[test]
+        fn any_text_of_json_s_characters(text in r#"[{}\[\]",:\\u0-9d8e.+\-truefalsnl \n]{0,24}"#) {
+            same_as_serde(&text)?;
+        }
+    }
 
     #[test]
     fn every_kind_of_value() {
@@ -162,7 +205,23 @@ mod tests {
 
     #[test]
     fn what_is_no_json() {
-        for text in ["", "{", "[1,]", "{\"a\" 1}", "{} {}", "nul", "\"", "01", "{1:2}", &"[".repeat(200)] {
+        for text in [
+            "\"\\ud83d\"",
+            "\"\\ud83d\\u0041\"",
+            "-",
+            "1.",
+            "1e",
+            "",
+            "{",
+            "[1,]",
+            "{\"a\" 1}",
+            "{} {}",
+            "nul",
+            "\"",
+            "01",
+            "{1:2}",
+            &"[".repeat(200),
+        ] {
             assert!(Json::parse(text).is_err(), "{text}");
         }
     }

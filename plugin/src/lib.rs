@@ -42,6 +42,7 @@ pub mod object;
 pub mod policy;
 mod sort;
 pub mod sorted_map;
+pub mod text;
 
 #[cfg(test)]
 mod testing;

@@ -46,7 +46,7 @@ fn unreadable_node_state_says_what_is_wrong() {
         (r#"{"v":2,"at":1}"#, "has version 2"),
         (r#"{"v":2,"at":"later shapes may differ"}"#, "has version 2"),
         (r#"{"v":1}"#, "at is missing"),
-        ("", "EOF"),
+        ("", "ends too early"),
         ("[]", "v is missing"),
         (r#"{"v":-1}"#, "v is no whole number"),
         (r#"{"v":1,"at":1,"requested":{"cpu":-1}}"#, "cpu is no whole number from 0"),

@@ -1,13 +1,12 @@
 //! What is wrong with a policy document.
 
 use alloc::string::String;
-use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
 use super::position;
-use crate::json::Json;
+use crate::json::{self, Json};
 
 /// Something that is wrong with a policy document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,18 +36,17 @@ pub struct Faults(Vec<Fault>);
 
 impl Faults {
     /// A text that is no JSON.
-    pub(super) fn no_json(error: &serde_json::Error) -> Self {
-        let (line, column) = (error.line(), error.column());
-        let mut message = error.to_string();
-        // serde_json ends with the position, which a fault begins with.
-        message.truncate(message.rfind(" at line ").unwrap_or(message.len()));
-        Self(vec![Fault { line, column, path: String::new(), message }])
+    pub(super) fn no_json(error: json::Error, text: &str) -> Self {
+        let (line, column) = position::of_byte(error.at, text);
+        Self(vec![Fault { line, column, path: String::new(), message: error.message.into() }])
     }
 
     /// Paths and messages, with their places in the document.
     pub(super) fn locate(found: Vec<(String, String)>, root: &Json<'_>, text: &str) -> Self {
         // Names in a document may hold line breaks.
-        let one_line = |text: &str| text.replace(char::is_control, " ");
+        let one_line = |text: &str| -> String {
+            text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+        };
         let mut faults: Vec<Fault> = Vec::with_capacity(found.len());
         for (path, message) in found {
             let (line, column) = position::of(&path, root, text);

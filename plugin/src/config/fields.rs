@@ -26,7 +26,7 @@ const MOST_FAULTS: usize = 50;
 
 /// Reads a document into `section`.
 pub(super) fn read(text: &str, section: &mut dyn Section) -> Result<(), Faults> {
-    let root = Json::parse(text).map_err(|error| Faults::no_json(&error))?;
+    let root = Json::parse(text).map_err(|error| Faults::no_json(error, text))?;
     let mut found = Vec::new();
     read_object(&root, String::new(), &mut found, section);
     if found.is_empty() { Ok(()) } else { Err(Faults::locate(found, &root, text)) }

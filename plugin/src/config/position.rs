@@ -9,7 +9,12 @@ use crate::json::Json;
 /// Line and column, from 1, in bytes, of the field or element at `path` (`binpack.scoringStrategy.resources[2].weight`),
 /// or of the innermost thing around it that is there. `text` is the document that `root` was read from.
 pub(super) fn of(path: &str, root: &Json<'_>, text: &str) -> (usize, usize) {
-    let before = text.get(..offset(text, &ordinals(path, root))).unwrap_or(text).as_bytes();
+    of_byte(offset(text, &ordinals(path, root)), text)
+}
+
+/// Line and column, from 1, in bytes, of a byte of the text.
+pub(super) fn of_byte(at: usize, text: &str) -> (usize, usize) {
+    let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
     let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at.saturating_add(1));
     let line = before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1);
     (line, before.len().saturating_sub(line_start).saturating_add(1))

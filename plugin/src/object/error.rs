@@ -5,6 +5,10 @@ use alloc::string::ToString;
 use core::fmt;
 
 use super::wire;
+use crate::text::{Quoted, cut};
+
+/// Characters of a name or value that a message shows.
+pub(super) const LONGEST: usize = 80;
 
 /// An object that cannot be used, with the part or field at fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +42,7 @@ impl Error {
 
     /// The field `list[resource]` holds `text`, which is no quantity.
     pub(super) fn quantity(list: &dyn fmt::Display, resource: &str, text: &str) -> Self {
-        Self::Quantity { field: field(list, resource), text: cut(text) }
+        Self::Quantity { field: field(list, resource), text: cut(text, LONGEST) }
     }
 
     /// The name of `list[resource]` is one too many.
@@ -50,14 +54,9 @@ impl Error {
 fn field(list: &dyn fmt::Display, resource: &str) -> String {
     let mut field = list.to_string();
     field.push('[');
-    field.push_str(&cut(resource));
+    field.push_str(&cut(resource, LONGEST));
     field.push(']');
     field
-}
-
-/// Text in an object can be as long as the object; in a message it must not be.
-pub(super) fn cut(text: &str) -> String {
-    text.chars().take(80).collect()
 }
 
 impl fmt::Display for Error {
@@ -65,7 +64,7 @@ impl fmt::Display for Error {
         match self {
             Self::Wire { part, fault } => write!(f, "{part} {fault}"),
             Self::Quantity { field, text } => {
-                write!(f, "{field} is {text:?}, which is {}", super::quantity::NotAQuantity)
+                write!(f, "{field} is {}, which is {}", Quoted(text), super::quantity::NotAQuantity)
             }
             Self::ResourceNames { field } => {
                 write!(f, "{field} is a new resource name, but {} are in use already", super::ResourceNames::LIMIT)

@@ -17,7 +17,7 @@ pub mod wire;
 
 pub use container::{Container, ContainerStatus, ResourceList, ResourceRequirements};
 pub use error::Error;
-pub use gpu::{GPU_NAMES, GpuNames, GpuRequest, GpuUnit, name_matches};
+pub use gpu::{GPU_NAMES, GpuNames, GpuRequest, GpuUnit};
 pub use meta::{Metadata, Owner};
 pub use node::{Node, nodes_of_list};
 pub use pod::{Pod, WorkloadRef};

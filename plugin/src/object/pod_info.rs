@@ -11,6 +11,7 @@ use super::quantities::Quantities;
 use super::requests::{Actual, NativeQos, PodSum, PodWide, Requirements, Role, Totals};
 use super::resources::{ResourceNames, Resources};
 use crate::sort::sort_by_key;
+use crate::text::cut;
 
 /// Which features of the cluster count when a pod's requests are added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -179,7 +180,7 @@ impl fmt::Display for Field<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.holder.part)?;
         if let Some(name) = self.holder.container {
-            write!(f, "[{}]", error::cut(name))?;
+            write!(f, "[{}]", cut(name, error::LONGEST))?;
         }
         write!(f, ".{}", self.list)
     }

@@ -6,6 +6,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::text::holds;
+
 /// A resource name, as a number that [`ResourceNames`] gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceId(u16);
@@ -76,7 +78,7 @@ impl ResourceNames {
     pub fn counts(name: &str) -> bool {
         let native = matches!(name, "cpu" | "memory" | "ephemeral-storage" | "pods");
         let prefixed = || name.starts_with("hugepages-") || name.starts_with("attachable-volumes-");
-        let with_domain = || name.contains('/') && (!name.starts_with("requests.") || name.contains("kubernetes.io/"));
+        let with_domain = || name.contains('/') && (!name.starts_with("requests.") || holds(name, "kubernetes.io/"));
         name.len() <= Self::LONGEST && (native || prefixed() || with_domain())
     }
 

@@ -8,7 +8,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::object::{GpuNames, ResourceId, ResourceNames, Resources, name_matches};
+use crate::object::{GpuNames, ResourceId, ResourceNames, Resources};
+use crate::text::is_like;
 
 /// The highest score a part may give.
 pub const MAX_SCORE: i64 = 100;
@@ -151,7 +152,7 @@ impl Weighing {
         for (id, name) in names.iter().skip(self.known) {
             for (counted, weight) in &self.counted {
                 let counts = match counted {
-                    Counted::Named(pattern) => name_matches(pattern, name),
+                    Counted::Named(pattern) => is_like(name, pattern),
                     Counted::AnyGpu => gpus.unit(id).is_some(),
                 };
                 if counts {

@@ -4,6 +4,8 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::text::{Quoted, cut};
+
 /// The seconds after which kube-scheduler itself ends any wait; longer waits are cut to it.
 pub const LONGEST_WAIT_SECONDS: u32 = 900;
 
@@ -91,12 +93,12 @@ pub struct Fault {
 
 impl Fault {
     pub(super) fn new(key: &'static str, value: &str, allowed: &'static str) -> Self {
-        Self { key, value: value.chars().take(60).collect(), allowed }
+        Self { key, value: cut(value, 60), allowed }
     }
 }
 
 impl core::fmt::Display for Fault {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(out, "{} is {:?}, allowed is {}", self.key, self.value, self.allowed)
+        write!(out, "{} is {}, allowed is {}", self.key, Quoted(&self.value), self.allowed)
     }
 }

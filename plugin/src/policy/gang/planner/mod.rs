@@ -115,10 +115,10 @@ pub fn plan(kinds: &[Kind<'_>], nodes: &impl Nodes, topology: Topology) -> Resul
     let problem = Problem::new(kinds, nodes);
     let mut budget = Budget::default();
     match topology {
-        Topology::Ignored => solve(&problem, |_| true, &mut budget).map_err(|placed| problem.shortage(None, &placed)),
+        Topology::Ignored => solve(&problem, &|_| true, &mut budget).map_err(|placed| problem.shortage(None, &placed)),
         Topology::Preferred => {
             let together = in_one_domain(&problem, &mut budget);
-            match (solve(&problem, |_| true, &mut budget), together) {
+            match (solve(&problem, &|_| true, &mut budget), together) {
                 (Ok(anywhere), Some(together)) if problem.added_nodes(&anywhere) < problem.added_nodes(&together) => {
                     Ok(anywhere)
                 }
@@ -128,7 +128,7 @@ pub fn plan(kinds: &[Kind<'_>], nodes: &impl Nodes, topology: Topology) -> Resul
         }
         Topology::Required => in_one_domain(&problem, &mut budget).ok_or_else(|| {
             let domain = problem.roomiest_domain();
-            let placed = solve(&problem, |node| node.domain == domain, &mut budget).err().unwrap_or_default();
+            let placed = solve(&problem, &|node| node.domain == domain, &mut budget).err().unwrap_or_default();
             problem.shortage(domain, &placed)
         }),
     }
@@ -144,14 +144,14 @@ fn in_one_domain(problem: &Problem, budget: &mut Budget) -> Option<Vec<Placement
     }
     domains
         .into_iter()
-        .filter_map(|domain| solve(problem, |node| node.domain == Some(domain), budget).ok())
+        .filter_map(|domain| solve(problem, &|node| node.domain == Some(domain), budget).ok())
         .min_by_key(|plan| problem.added_nodes(plan))
 }
 
 /// Tries one way after another. What the first way could place if all fail.
 fn solve(
     problem: &Problem,
-    use_node: impl Fn(&Node) -> bool,
+    use_node: &dyn Fn(&Node) -> bool,
     budget: &mut Budget,
 ) -> Result<Vec<Placement>, Vec<Placement>> {
     let fresh = Packing::new(problem, use_node);

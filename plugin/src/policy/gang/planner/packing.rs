@@ -29,7 +29,7 @@ struct Worth {
 }
 
 impl<'p> Packing<'p> {
-    pub fn new(problem: &'p Problem, use_node: impl Fn(&Node) -> bool) -> Self {
+    pub fn new(problem: &'p Problem, use_node: &dyn Fn(&Node) -> bool) -> Self {
         Self {
             nodes: problem.nodes.iter().filter(|node| use_node(node)).cloned().collect(),
             remaining: problem.kinds.iter().map(|kind| kind.count).collect(),

@@ -1,6 +1,6 @@
 //! Every label and annotation key that says something about a gang.
 
-/// Defines the keys once: as constants, and as a table that finds a key's position.
+/// Defines the keys once: as constants, and as a table.
 macro_rules! keys {
     ($($name:ident = $text:literal,)*) => {
         /// A known key.
@@ -10,14 +10,6 @@ macro_rules! keys {
 
         impl Key {
             const ALL: &[(&'static str, Self)] = &[$(($text, Self::$name),)*];
-
-            /// The key that `text` is.
-            pub fn find(text: &str) -> Option<Self> {
-                match text {
-                    $($text => Some(Self::$name),)*
-                    _ => None,
-                }
-            }
         }
     };
 }
@@ -66,6 +58,26 @@ keys! {
     RayRole = "ray.io/node-type",
 }
 
+/// Where a pod may say something.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    /// In a label.
+    Label(Key),
+    /// In an annotation.
+    Annotation(Key),
+    /// In an annotation, else in a label.
+    Either(Key),
+}
+
+impl Source {
+    /// Under which key.
+    pub fn key(self) -> Key {
+        match self {
+            Self::Label(key) | Self::Annotation(key) | Self::Either(key) => key,
+        }
+    }
+}
+
 impl Key {
     /// The key as it is written.
     pub fn text(self) -> &'static str {
@@ -104,21 +116,40 @@ impl<'a> Values<'a> {
 
     /// The value of a label; an empty one counts as absent.
     pub fn label(&self, key: Key) -> Option<&'a str> {
-        self.labels.get(usize::from(key as u8)).copied().flatten().filter(|value| !value.is_empty())
+        self.at(&Source::Label(key))
     }
 
     /// The value of an annotation; an empty one counts as absent.
     pub fn annotation(&self, key: Key) -> Option<&'a str> {
-        self.annotations.get(usize::from(key as u8)).copied().flatten().filter(|value| !value.is_empty())
+        self.at(&Source::Annotation(key))
     }
 
     /// The annotation, else the label: for keys whose owners use both, or either.
     pub fn either(&self, key: Key) -> Option<&'a str> {
-        self.annotation(key).or_else(|| self.label(key))
+        self.at(&Source::Either(key))
+    }
+
+    /// What stands at the first of these places that holds something.
+    pub fn first(&self, sources: &[Source]) -> Option<&'a str> {
+        sources.iter().find_map(|source| self.at(source))
+    }
+
+    /// What stands there; an empty value counts as absent.
+    #[inline(never)]
+    pub fn at(&self, source: &Source) -> Option<&'a str> {
+        let of = |values: &[Option<&'a str>], key: Key| {
+            values.get(usize::from(key as u8)).copied().flatten().filter(|value| !value.is_empty())
+        };
+        match *source {
+            Source::Label(key) => of(&self.labels, key),
+            Source::Annotation(key) => of(&self.annotations, key),
+            Source::Either(key) => of(&self.annotations, key).or_else(|| of(&self.labels, key)),
+        }
     }
 }
 
 fn note<'a>(values: &mut [Option<&'a str>], key: &str, value: &'a str) -> bool {
-    let place = Key::find(key).and_then(|key| values.get_mut(usize::from(key as u8)));
+    let known = Key::ALL.iter().find(|(text, _)| *text == key);
+    let place = known.and_then(|(_, key)| values.get_mut(usize::from(*key as u8)));
     place.map(|place| *place = Some(value)).is_some()
 }

@@ -18,7 +18,9 @@ mod tests;
 mod values;
 
 use super::membership::{Fault, Membership, Recognised, Startup};
+use crate::text::is_like;
 
+use keys::Source::{self, Annotation, Either, Label};
 use keys::{Key, Values};
 
 /// What recognition needs from a pod.
@@ -47,6 +49,30 @@ pub struct Options {
     /// Whether sizes may be taken from the containers' environment.
     pub infer_size_from_env: bool,
 }
+
+/// Where the least number of members may stand. The first counts.
+const MINIMUMS: &[Source] = &[
+    Either(Key::GangMin),
+    Label(Key::LightweightMin),
+    Annotation(Key::KoordinatorMin),
+    Annotation(Key::VolcanoMin),
+    Annotation(Key::VolcanoJobMin),
+    Annotation(Key::KueueTotal),
+];
+
+/// Where the number of all members may stand, for gangs of which no minimum is known. [`Key::GangSize`] is written by
+/// the publisher from PodGroup objects.
+const SIZES: &[Source] = &[Annotation(Key::LwsSize), Either(Key::GangSize)];
+
+/// Where a member's role may stand. The first counts.
+const ROLES: &[Source] = &[
+    Either(Key::GangRole),
+    Either(Key::VolcanoRole),
+    Label(Key::TrainingRole),
+    Annotation(Key::YunikornTaskGroup),
+    Either(Key::JobSetRole),
+    Label(Key::RayRole),
+];
 
 /// Finds out what the pod is.
 ///
@@ -96,7 +122,7 @@ pub fn recognise(pod: &impl PodText, options: &Options) -> Result<Recognised, Fa
         wait_cut_from: wait.and_then(|(_, asked)| asked),
         gang,
     };
-    if options.leader_first.iter().any(|pattern| matches(pattern, &membership.gang)) {
+    if options.leader_first.iter().any(|pattern| is_like(&membership.gang, pattern)) {
         membership.startup = Startup::LeaderFirst;
     }
     Ok(Recognised::Member(Box::new(membership)))
@@ -129,32 +155,34 @@ impl Identity {
 
 /// The order in which keys count, after our own and native groups.
 fn identity(values: &Values<'_>, options: &Options) -> Option<Identity> {
+    use Key::*;
+    let named = |keys| values.first(keys).map(Identity::named);
     let yunikorn = || {
-        values.annotation(Key::YunikornTaskGroup)?;
-        values
-            .either(Key::YunikornApp)
-            .or_else(|| values.label(Key::YunikornOldApp))
-            .or_else(|| values.label(Key::SparkApp))
+        values.annotation(YunikornTaskGroup)?;
+        named(&[Either(YunikornApp), Label(YunikornOldApp), Label(SparkApp)])
     };
-    let leader_worker_set = || Some(format!("{}-{}", values.label(Key::LwsName)?, values.label(Key::LwsGroup)?));
+    let leader_worker_set = || {
+        let name = format!("{}-{}", values.label(LwsName)?, values.label(LwsGroup)?);
+        Some(Identity { name, only_with_size: false })
+    };
     let job = |key: Key| {
         let name = values.either(key)?.to_owned();
         Some(Identity { name, only_with_size: true })
     };
-    values
-        .label(Key::PodGroup)
-        .or_else(|| values.label(Key::ThirdPartyPodGroup))
-        .or_else(|| values.annotation(Key::KoordinatorName))
-        .or_else(|| values.label(Key::LightweightName))
-        .or_else(|| values.annotation(Key::VolcanoName))
-        .or_else(|| values.annotation(Key::VolcanoNewName))
-        .or_else(|| values.either(Key::KueueName))
-        .or_else(yunikorn)
-        .or_else(|| values.annotation(Key::KaiName))
-        .map(Identity::named)
-        .or_else(|| leader_worker_set().map(|name| Identity { name, only_with_size: false }))
-        .or_else(|| job(Key::JobSetName))
-        .or_else(|| options.infer_size_from_env.then(|| job(Key::TrainingJob)).flatten())
+    named(&[
+        Label(PodGroup),
+        Label(ThirdPartyPodGroup),
+        Annotation(KoordinatorName),
+        Label(LightweightName),
+        Annotation(VolcanoName),
+        Annotation(VolcanoNewName),
+        Either(KueueName),
+    ])
+    .or_else(yunikorn)
+    .or_else(|| named(&[Annotation(KaiName)]))
+    .or_else(leader_worker_set)
+    .or_else(|| job(JobSetName))
+    .or_else(|| options.infer_size_from_env.then(|| job(TrainingJob)).flatten())
 }
 
 /// Fewest and all members, from the first source that says so.
@@ -164,19 +192,11 @@ fn size(
     gang: &str,
     options: &Options,
 ) -> Result<(Option<u32>, Option<u32>), Fault> {
-    let counts = [
-        (Key::GangMin, values.either(Key::GangMin)),
-        (Key::LightweightMin, values.label(Key::LightweightMin)),
-        (Key::KoordinatorMin, values.annotation(Key::KoordinatorMin)),
-        (Key::VolcanoMin, values.annotation(Key::VolcanoMin)),
-        (Key::VolcanoJobMin, values.annotation(Key::VolcanoJobMin)),
-        (Key::KueueTotal, values.annotation(Key::KueueTotal)),
-    ];
     let mut min = None;
-    for (key, value) in counts {
-        if let Some(value) = value {
+    for source in MINIMUMS {
+        if let Some(value) = values.at(source) {
             // Every value is looked at, so that a bad one is reported even where another counts.
-            let count = values::count(key, value)?;
+            let count = values::count(source.key(), value)?;
             min = min.or(Some(count));
         }
     }
@@ -184,13 +204,9 @@ fn size(
         let sum = values::task_groups_min(groups)?;
         min = min.or(Some(sum));
     }
-    for (key, value) in [
-        (Key::LwsSize, values.annotation(Key::LwsSize)),
-        // Written by the publisher from PodGroup objects.
-        (Key::GangSize, values.either(Key::GangSize)),
-    ] {
+    for source in SIZES {
         if min.is_none() {
-            min = value.map(|value| values::count(key, value)).transpose()?;
+            min = values.at(source).map(|value| values::count(source.key(), value)).transpose()?;
         }
     }
     let mut total = values.annotation(Key::KoordinatorTotal).map(|value| values::count(Key::KoordinatorTotal, value));
@@ -201,7 +217,7 @@ fn size(
         min = Some(least);
         total = total.or(Some(Ok(most)));
     }
-    let by_policy = || options.sizes.iter().find(|(pattern, _)| matches(pattern, gang)).map(|(_, min)| *min);
+    let by_policy = || options.sizes.iter().find(|(pattern, _)| is_like(gang, pattern)).map(|(_, min)| *min);
     let min = min.or_else(by_policy);
     Ok((min, total.transpose()?.max(min)))
 }
@@ -214,31 +230,12 @@ fn match_policy(values: &Values<'_>) -> Result<Option<super::membership::MatchPo
 }
 
 fn role<'a>(values: &Values<'a>) -> &'a str {
-    values
-        .either(Key::GangRole)
-        .or_else(|| values.either(Key::VolcanoRole))
-        .or_else(|| values.label(Key::TrainingRole))
-        .or_else(|| values.annotation(Key::YunikornTaskGroup))
-        .or_else(|| values.either(Key::JobSetRole))
-        .or_else(|| values.label(Key::RayRole))
-        .or_else(|| values.label(Key::LwsWorker).map(|index| if index == "0" { "leader" } else { "worker" }))
-        .unwrap_or("")
+    let index = || values.label(Key::LwsWorker).map(|index| if index == "0" { "leader" } else { "worker" });
+    values.first(ROLES).or_else(index).unwrap_or("")
 }
 
 fn is_leader(values: &Values<'_>, role: &str) -> bool {
     const LEADERS: [&str; 6] = ["leader", "master", "launcher", "chief", "head", "driver"];
     values.label(Key::TrainingJobRole) == Some("master")
         || LEADERS.iter().any(|leader| role.eq_ignore_ascii_case(leader))
-}
-
-/// Whether `text` matches `pattern`, in which `*` stands for any run of characters.
-fn matches(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
-    let Some(last) = parts.next_back() else { return rest.is_empty() };
-    for part in parts {
-        let Some((_, after)) = rest.split_once(part) else { return false };
-        rest = after;
-    }
-    rest.ends_with(last)
 }

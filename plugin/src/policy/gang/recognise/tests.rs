@@ -1,5 +1,5 @@
 use super::super::membership::{MatchPolicy, Membership, Mode, Recognised, Startup};
-use super::{Options, PodText, matches, recognise};
+use super::{Options, PodText, recognise};
 
 #[derive(Clone, Default)]
 struct Pod {
@@ -305,22 +305,4 @@ fn excluded_roles_are_single() {
     let pod =
         labelled(&[("stowage.dev/gang", "ray"), ("stowage.dev/gang-min", "3"), ("stowage.dev/gang-role", "submitter")]);
     assert_eq!(recognise(&pod, &options), Ok(Recognised::Single));
-}
-
-#[test]
-fn patterns() {
-    for (pattern, text, expected) in [
-        ("ml/bert", "ml/bert", true),
-        ("ml/bert", "ml/bert-2", false),
-        ("ml/*", "ml/bert", true),
-        ("*/bert", "ml/bert", true),
-        ("*", "ml/bert", true),
-        ("m*b*t", "ml/bert", true),
-        ("m*x*t", "ml/bert", false),
-        ("ml/b*bert", "ml/bert", false),
-        ("", "", true),
-        ("", "x", false),
-    ] {
-        assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
-    }
 }

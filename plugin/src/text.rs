@@ -1,0 +1,107 @@
+//! Patterns and quotes, in fewer bytes than std's searcher and escapes.
+
+use alloc::string::String;
+use core::fmt::{self, Write as _};
+
+/// Whether `text` is `pattern`, in which `*` stands for any text.
+///
+/// Each literal between two stars is taken at its first place: a later one could not leave more room for the rest.
+#[must_use]
+pub fn is_like(text: &str, pattern: &str) -> bool {
+    let mut literals = pattern.as_bytes().split(|byte| *byte == b'*');
+    let mut rest = text.as_bytes();
+    let (Some(head), tail) = (literals.next(), literals.next_back()) else { return false };
+    let Some(tail) = tail else { return rest == head };
+    match rest.strip_prefix(head).and_then(|rest| rest.strip_suffix(tail)) {
+        Some(middle) => rest = middle,
+        None => return false,
+    }
+    for literal in literals {
+        match behind(rest, literal) {
+            Some(behind) => rest = behind,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// Whether a text holds `part`.
+#[must_use]
+pub fn holds(text: &str, part: &str) -> bool {
+    behind(text.as_bytes(), part.as_bytes()).is_some()
+}
+
+/// What stands behind the first `part` of a text.
+fn behind<'a>(mut text: &'a [u8], part: &[u8]) -> Option<&'a [u8]> {
+    loop {
+        if let Some(behind) = text.strip_prefix(part) {
+            return Some(behind);
+        }
+        (_, text) = text.split_first()?;
+    }
+}
+
+/// The beginning of a text: in an object it can be as long as the object, in a message it must not be.
+#[must_use]
+pub fn cut(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
+/// Text of an object in a message: in quotes, and on one line.
+#[derive(Clone, Copy, Debug)]
+pub struct Quoted<'a>(pub &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("\"")?;
+        for character in self.0.chars() {
+            match character {
+                '"' => out.write_str("\\\"")?,
+                _ if character.is_control() => out.write_str(" ")?,
+                _ => out.write_char(character)?,
+            }
+        }
+        out.write_str("\"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn quotes_hold_one_line() {
+        assert_eq!(Quoted("a\"b\nc\u{7f}é").to_string(), "\"a\\\"b c é\"");
+        assert_eq!(cut("äöü", 2), "äö");
+    }
+
+    /// By trying every length for the text that a star stands for.
+    fn like(text: &[u8], pattern: &[u8]) -> bool {
+        match pattern.split_first() {
+            None => text.is_empty(),
+            Some((b'*', rest)) => (0..=text.len()).any(|at| like(&text[at..], rest)),
+            Some((first, rest)) => text.first() == Some(first) && like(&text[1..], rest),
+        }
+    }
+
+    #[test]
+    fn patterns() {
+        let like =
+            [("ml/bert", "ml/bert"), ("ml/*", "ml/bert"), ("*", ""), ("m*b*t", "ml/bert"), ("a**c", "ac"), ("", "")];
+        for (pattern, text) in like {
+            assert!(is_like(text, pattern), "{pattern} {text}");
+        }
+        for (pattern, text) in [("ml/bert", "ml/bert-2"), ("a*a", "a"), ("a*b*c", "acb"), ("*b*b*", "ab"), ("", "x")] {
+            assert!(!is_like(text, pattern), "{pattern} {text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn stars_stand_for_any_text(text in "[ab]{0,8}", pattern in "[ab*]{0,6}") {
+            prop_assert_eq!(is_like(&text, &pattern), like(text.as_bytes(), pattern.as_bytes()));
+        }
+    }
+}
