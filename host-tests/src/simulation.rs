@@ -124,6 +124,7 @@ pub struct Simulation {
     now: Time,
     scheduled_actions: u64,
     cycles: u64,
+    restarts: u64,
     progress: Progress,
 }
 
@@ -165,6 +166,7 @@ impl Simulation {
             now: Time::ZERO,
             scheduled_actions: 0,
             cycles: 0,
+            restarts: 0,
             progress: Progress { since_timeout: true, ..Progress::default() },
         };
         for node in nodes {
@@ -361,7 +363,15 @@ impl Simulation {
         (self.options.on_cycle)(self.cycles);
         let outcome = self.scheduler.schedule(&queued, self.now);
         self.now += self.options.cycle_time;
+        let restarts = self.restarts;
         self.deliver()?;
+        if self.restarts > restarts {
+            // The scheduler ended in the middle of the cycle: nothing came of it, and the pod is queued again.
+            if let Outcome::Assumed { pod, .. } = outcome {
+                self.handle.cache.borrow_mut().remove_pod(&pod.uid);
+            }
+            return Ok(());
+        }
         match outcome {
             Outcome::Assumed { pod, wait } => self.start_binding(queued, pod, wait),
             Outcome::Failed { failure, preemption } => {

@@ -240,6 +240,7 @@ impl Simulation {
     }
 
     fn restart(&mut self) -> anyhow::Result<()> {
+        self.restarts += 1;
         let assumed: Vec<_> = self.bindings.drain().map(|(uid, _)| uid).collect();
         self.handle.waiting.borrow_mut().clear();
         for uid in assumed {

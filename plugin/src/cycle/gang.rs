@@ -40,6 +40,8 @@ pub struct Gangs {
     filters: bool,
     /// Gangs whose wait was cut: each is logged once.
     logged: Vec<Box<str>>,
+    /// Creation of the newest pod seen, milliseconds since 1970: a clock where no publisher runs, or has nothing to say.
+    newest_ms: i64,
 }
 
 /// What gangs need to know of a pod.
@@ -76,6 +78,7 @@ impl Gangs {
             rereads: 0,
             filters: false,
             logged: Vec::new(),
+            newest_ms: 0,
         })
     }
 
@@ -104,12 +107,13 @@ impl Gangs {
         self.rereads = self.rereads_per_cycle;
         self.filters = false;
         let Some(gang) = &pod.gang else { return Code::Skip };
+        self.newest_ms = self.newest_ms.max(pod.info.created.saturating_mul(1000));
         let verdict = match &gang.recognised {
             Ok(Recognised::Member(membership)) => self.decide(pod, gang, membership, qos, cluster, host),
             Ok(Recognised::Single | Recognised::Native(_)) => {
                 let view = View { knowledge: &self.knowledge, qos, cluster };
                 let uid = node_state::uid_hash(&pod.info.uid);
-                self.book.begin_single(uid, &request_of(pod, qos), &view, cluster.clock_ms());
+                self.book.begin_single(uid, &request_of(pod, qos), &view, self.newest_ms.max(cluster.clock_ms()));
                 Verdict::Free
             }
             Err(fault) => Verdict::Rejected(Rejection { preemption_may_help: false, reason: fault.to_string() }),
@@ -161,7 +165,7 @@ impl Gangs {
             cluster.survey(host);
         }
         let view = View { knowledge: &self.knowledge, qos, cluster };
-        let verdict = self.book.begin_member(&pod, &view, cluster.clock_ms());
+        let verdict = self.book.begin_member(&pod, &view, self.newest_ms.max(cluster.clock_ms()));
         let verdict = match verdict {
             Some(verdict) => verdict,
             None => {

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::gang::Place;
-use super::planning::{Planned, Question};
+use super::planning::{Planned, Question, Told};
 use super::{Book, Facts, Rejection, Slot, reasons};
 use crate::object::{ResourceId, Resources};
 use crate::policy::gang::planner::{NodeRow, Topology};
@@ -65,12 +65,10 @@ impl Book {
             member: Some(name),
             fixed: Some(node),
             freed: Some((node, freed)),
+            told: Some(Told { accepted: &[], all_seen: false }),
             ..Question::default()
         };
-        match self.plan(&question, facts) {
-            Ok(_) => Ok(()),
-            Err(no_plan) => Err(self.no_room(at, counts, &no_plan, facts).reason),
-        }
+        self.plan(&question, facts).map(drop).map_err(|_| reasons::not_enough_for_all(&gang.key))
     }
 
     /// Whether the member at hand can go to the node with the others staying where they are planned.

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::Facts;
-use crate::object::Resources;
+use crate::object::{ResourceId, Resources};
 use crate::policy::gang::membership::{MatchPolicy, Membership, Mode, Startup};
 use crate::policy::gang::planner::NodeRow;
 use crate::sort::sort_by_key;
@@ -45,6 +45,8 @@ pub(super) struct Member {
     pub place: Place,
     /// Was sent straight to its slot and has not arrived.
     pub directed: bool,
+    /// Its binding failed, and it has not come back since.
+    pub failed: bool,
     /// Order of first appearance.
     pub order: u64,
     /// The round of its last attempt; see [`Gang::round`].
@@ -247,11 +249,25 @@ impl Gang {
         freed
     }
 
-    /// Pending members without a slot, in order of appearance, `first` before all.
+    /// Pending members without a slot: `first` before all, then those that ask for least, which leave most room for the
+    /// minimum, then in order of appearance.
     pub fn waiting(&self, first: Option<u64>) -> Vec<&Member> {
-        let mut waiting: Vec<&Member> = self.members.iter().filter(|member| member.place == Place::Nowhere).collect();
-        sort_by_key(&mut waiting, |member| (Some(member.name) != first, member.order, member.name));
-        waiting
+        let size = |member: &Member| {
+            let request = self.kinds.get(usize::from(member.kind)).map(|kind| &kind.request);
+            let scarce = request.map_or(0, |request| {
+                let scalars = request.iter().filter(|(id, _)| id.is_scalar());
+                scalars.map(|(_, amount)| amount).fold(0, i64::saturating_add)
+            });
+            (scarce, request.map_or(0, |request| request.get(ResourceId::CPU)))
+        };
+        let mut waiting: Vec<(bool, (i64, i64), &Member)> = self
+            .members
+            .iter()
+            .filter(|member| member.place == Place::Nowhere)
+            .map(|member| (Some(member.name) != first, size(member), member))
+            .collect();
+        sort_by_key(&mut waiting, |(others, size, member)| (*others, *size, member.order, member.name));
+        waiting.into_iter().map(|(.., member)| member).collect()
     }
 
     pub fn holds_slots(&self) -> bool {

@@ -39,9 +39,11 @@ const MAX_GANGS: usize = 10_000;
 const MAX_MEMBERS: usize = 120_000;
 /// Cycles after which slots end, should there be no clock.
 const SLOT_CYCLES: u64 = 50_000;
-/// How often slots may turn the same pod away before they end. With the scheduler's backoff the third time comes at least
-/// three seconds after the first, and all members have been tried meanwhile.
-const TURNED_AWAY: u32 = 3;
+/// How often slots may turn the same pod away before they end, as long as no clock tells how long that takes: events that
+/// wake that pod wake the members that the slots are for.
+const TURNED_AWAY: u32 = 5;
+/// The same while a member waits after a failed bind, which no event shortens.
+const TURNED_AWAY_AFTER_FAILURE: u32 = 20;
 
 /// What decisions need to know of the cluster.
 pub trait Facts {
@@ -254,6 +256,7 @@ impl Book {
                         min: pod.membership.min.unwrap_or(0),
                         place,
                         directed: same && member.directed,
+                        failed: false,
                         round,
                         seen: clock_ms.div_euclid(1000),
                         last: now,
@@ -271,6 +274,7 @@ impl Book {
                     min: pod.membership.min.unwrap_or(0),
                     place: Place::Nowhere,
                     directed: false,
+                    failed: false,
                     order: now,
                     round,
                     seen: clock_ms.div_euclid(1000),
@@ -399,7 +403,10 @@ impl Book {
             }
             let by_clock = progress.running_since_ms.is_some_and(|since| clock_ms.saturating_sub(since) >= wait_ms);
             let by_cycles = now.saturating_sub(progress.cycle) >= SLOT_CYCLES;
-            let in_the_way = progress.turned_away.iter().any(|(pod, times, _)| *pod == uid && *times >= TURNED_AWAY);
+            let most =
+                if gang.members.iter().any(|member| member.failed) { TURNED_AWAY_AFTER_FAILURE } else { TURNED_AWAY };
+            let in_the_way = progress.running_since_ms.is_none()
+                && progress.turned_away.iter().any(|(pod, times, _)| *pod == uid && *times >= most);
             if by_clock || by_cycles || in_the_way {
                 self.drop_slots(at);
             }

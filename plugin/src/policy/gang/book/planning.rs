@@ -27,14 +27,23 @@ pub(super) struct Question<'a> {
     pub member: Option<u64>,
     /// The member at hand goes here; the scheduler has said that it fits.
     pub fixed: Option<NodeRow>,
-    /// Nodes that the scheduler accepts for the member at hand, ascending: all others are out for its kind.
-    pub only: Option<&'a [NodeRow]>,
+    /// What the scheduler has told in this cycle, once it has.
+    pub told: Option<Told<'a>>,
     /// Amounts that preemption would free on a node.
     pub freed: Option<(NodeRow, &'a Resources)>,
     /// Places of another gang that has precedence.
     pub taken: &'a [Planned],
     /// On empty nodes: could it ever fit?
     pub empty_nodes: bool,
+}
+
+/// Nodes that the scheduler accepts for the member at hand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told<'a> {
+    /// Ascending.
+    pub accepted: &'a [NodeRow],
+    /// Whether it has looked at every node.
+    pub all_seen: bool,
 }
 
 /// No plan: what is missing, for which kind of which gang.
@@ -195,16 +204,19 @@ impl<F: Facts> View<'_, F> {
         taken.filter_map(|planned| self.book.gang(planned.gang)?.kinds.get(usize::from(planned.kind)))
     }
 
-    /// Whether what the scheduler accepts for the member at hand leaves the node open to this kind.
+    /// Whether what the scheduler told of the member at hand leaves the node open to this kind.
     ///
-    /// Members like the one at hand go where it could go. On nodes of unknown allocation nothing else is sure but that
+    /// Members like the one at hand go where it could go. Of nodes of unknown allocation nothing else is sure but that
     /// there is room for that member, and so for one that asks for no more.
-    fn is_shown_to_fit(&self, node: NodeRow, demand: &Demand, kind: &Kind, only: &[NodeRow]) -> bool {
-        let accepted = only.binary_search(&node).is_ok();
+    fn is_shown_to_fit(&self, node: NodeRow, demand: &Demand, kind: &Kind, told: Told<'_>) -> bool {
+        let accepted = told.accepted.binary_search(&node).is_ok();
         let own = self.question.member.is_some_and(|member| is_of(demand, self.question.gang, member));
+        if self.facts.is_known(node) {
+            return accepted || !(own && told.all_seen);
+        }
         let asks_no_more =
             || self.fixed.is_some_and(|(_, own)| kind.request.iter().all(|(id, amount)| amount <= own.request.get(id)));
-        if own { accepted } else { self.facts.is_known(node) || (accepted && asks_no_more()) }
+        accepted && (own || asks_no_more())
     }
 
     fn fixed_here(&self, node: NodeRow) -> Option<&Kind> {
@@ -245,8 +257,8 @@ impl<F: Facts> Nodes for View<'_, F> {
         if self.question.empty_nodes {
             return self.facts.allows(node, kind.rules);
         }
-        if let Some(only) = self.question.only
-            && !self.is_shown_to_fit(node, demand, kind, only)
+        if let Some(told) = self.question.told
+            && !self.is_shown_to_fit(node, demand, kind, told)
         {
             return false;
         }

@@ -81,6 +81,11 @@ pub(super) fn held_for(node: &str, resource: Option<(ResourceId, i64)>, gang: &s
     }
 }
 
+/// What preemption would free on a node does not help: the others would still be without places.
+pub(super) fn not_enough_for_all(gang: &str) -> String {
+    format!("gang {gang}: room for one member would not start it")
+}
+
 /// Another member's place, in the way of one that could go elsewhere.
 pub(super) fn needed_by_siblings(node: &str, gang: &str) -> String {
     format!("{node}: needed by other members of gang {gang}")

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::gang::{Place, Turn};
-use super::planning::{Planned, Question};
+use super::planning::{Planned, Question, Told};
 use super::{Book, Facts, Rejection, Slot, hash};
 use crate::policy::gang::planner::NodeRow;
 use crate::sort::sort;
@@ -62,15 +62,20 @@ impl Book {
         let all_seen = passed.len() < ALL_WERE_LOOKED_AT && self.current.nominated.is_none();
         let accepted = |planned: &Planned| {
             let like_it = (planned.gang, planned.kind) == (at, kind);
-            let sure = if like_it { planned.node == node } else { facts.is_known(planned.node) };
-            sure || (like_it && passed.binary_search(&planned.node).is_ok())
+            let passed = || like_it && passed.binary_search(&planned.node).is_ok();
+            (like_it && planned.node == node) || passed() || (facts.is_known(planned.node) && !(like_it && all_seen))
         };
-        if !all_seen || plan.iter().all(accepted) {
+        if plan.iter().all(accepted) {
             return Ok(plan);
         }
-        // Other plugins refuse some of the nodes: plan again on those they accept.
-        let question =
-            Question { gang: at, member: Some(name), fixed: Some(node), only: Some(&passed), ..Question::default() };
+        // Other plugins refuse some of the nodes, or nothing is known of them: plan again.
+        let question = Question {
+            gang: at,
+            member: Some(name),
+            fixed: Some(node),
+            told: Some(Told { accepted: &passed, all_seen }),
+            ..Question::default()
+        };
         let counts = gang.counts(facts);
         self.plan(&question, facts).map_err(|no_plan| {
             let mut rejection = self.no_room(at, counts, &no_plan, facts);
@@ -114,6 +119,9 @@ impl Book {
         if let Some(Place::Placed(node)) = self.gang(at).and_then(|gang| gang.find(name)).map(|member| member.place) {
             self.put(at, name, Place::Slot(node));
             self.note_progress(at);
+            if let Some(member) = self.gang_mut(at).and_then(|gang| gang.find_mut(name)) {
+                member.failed = true;
+            }
         }
     }
 }

@@ -1,0 +1,232 @@
+//! The gang invariants, on the real module in random clusters with random histories.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::json;
+use stowage_host::publisher::NodeStateMode;
+use stowage_host::simulation::{BindFault, Change, Options};
+
+use super::world::{Spec, World, lag, node};
+
+/// A random history.
+#[derive(Clone, Debug)]
+struct History {
+    nodes: Vec<i64>,
+    gangs: Vec<Gang>,
+    singles: Vec<i64>,
+    node_state: NodeState,
+    disturbances: Vec<(u16, Disturbance)>,
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Gang {
+    members: u32,
+    min: u32,
+    gpus: i64,
+    /// A leader that asks for no GPU.
+    has_server: bool,
+    priority: i32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum NodeState {
+    Exact,
+    Lag(u16),
+    None,
+}
+
+/// What disturbs a history, some milliseconds into it.
+#[derive(Clone, Copy, Debug)]
+enum Disturbance {
+    BindingFails,
+    Restart,
+    MemberDeleted(u8),
+    NodeLost(u8),
+    NodeAdded(u8),
+}
+
+fn history() -> impl Strategy<Value = History> {
+    let gang = (1..6_u32, 0..3_u32, 1..4_i64, any::<bool>(), 0..2_i32).prop_map(
+        |(members, spare, gpus, has_server, priority)| Gang {
+            members,
+            min: members.saturating_sub(spare).max(1),
+            gpus,
+            has_server,
+            priority,
+        },
+    );
+    let node_state = prop_oneof![
+        4 => Just(NodeState::Exact),
+        3 => (1..30_000_u16).prop_map(NodeState::Lag),
+        1 => Just(NodeState::None),
+    ];
+    let disturbance = prop_oneof![
+        3 => Just(Disturbance::BindingFails),
+        1 => Just(Disturbance::Restart),
+        1 => any::<u8>().prop_map(Disturbance::MemberDeleted),
+        1 => any::<u8>().prop_map(Disturbance::NodeLost),
+        2 => any::<u8>().prop_map(Disturbance::NodeAdded),
+    ];
+    (
+        prop::collection::vec(0..9_i64, 1..5),
+        prop::collection::vec(gang, 1..4),
+        prop::collection::vec(1..4_i64, 0..4),
+        node_state,
+        prop::collection::vec((0..60_u16, disturbance), 0..4),
+        any::<u64>(),
+    )
+        .prop_map(|(nodes, gangs, singles, node_state, disturbances, seed)| History {
+            nodes,
+            gangs,
+            singles,
+            node_state,
+            disturbances,
+            seed,
+        })
+}
+
+fn name(gang: usize) -> &'static str {
+    ["a", "b", "c"][gang]
+}
+
+impl History {
+    fn has(&self, is: fn(&Disturbance) -> bool) -> bool {
+        self.disturbances.iter().any(|(_, disturbance)| is(disturbance))
+    }
+
+    fn run(&self) -> World {
+        let node_state = match self.node_state {
+            NodeState::Exact => NodeStateMode::Exact,
+            NodeState::Lag(ms) => lag(Duration::from_millis(ms.into())),
+            NodeState::None => NodeStateMode::None,
+        };
+        let options = Options { seed: self.seed, node_state, ..Options::default() };
+        let nodes = self.nodes.iter().enumerate().map(|(at, gpus)| node(&format!("gpu-{at}"), *gpus));
+        // Without any node the scheduler asks nobody.
+        let nodes = nodes.chain([node("cpu", 0)]);
+        let mut world = World::with_options(nodes, json!({}), options);
+        let mut arrivals: Vec<Spec> = Vec::new();
+        for (at, gang) in self.gangs.iter().enumerate() {
+            arrivals.extend((0..gang.members).map(|index| {
+                let gpus = if gang.has_server && index == 0 { 0 } else { gang.gpus };
+                Spec::member(name(at), index, gang.min, gpus).priority(gang.priority)
+            }));
+        }
+        let singles = self.singles.iter().enumerate();
+        arrivals.extend(singles.map(|(at, gpus)| Spec::single(&format!("single{at}"), *gpus)));
+        let mut seed = self.seed;
+        while !arrivals.is_empty() {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let at = (seed >> 33) as usize % arrivals.len();
+            world.submit(&arrivals.swap_remove(at));
+        }
+        for (at, disturbance) in &self.disturbances {
+            let change = match disturbance {
+                Disturbance::BindingFails => Change::FailBindings(BindFault { pod: None, count: 1 }),
+                Disturbance::Restart => Change::RestartScheduler,
+                Disturbance::MemberDeleted(which) => {
+                    let gang = usize::from(*which) % self.gangs.len();
+                    let index = u32::from(*which) / 3 % self.gangs[gang].members;
+                    Change::DeletePod(format!("ml/{}-{index}", name(gang)))
+                }
+                Disturbance::NodeLost(which) => {
+                    Change::DeleteNode(format!("gpu-{}", usize::from(*which) % self.nodes.len()))
+                }
+                Disturbance::NodeAdded(gpus) => {
+                    Change::SetNode(Box::new(node(&format!("new-{at}"), i64::from(gpus % 9)).node))
+                }
+            };
+            world.sim.at(Duration::from_millis((*at).into()), change);
+        }
+        world.run();
+        // A quiet cluster has no clock. These let it pass the time after which slots end that nobody comes for.
+        for _ in 0..4 {
+            world.clock = world.sim.now() + Duration::from_secs(40);
+            world.submit(&Spec::single("tick", 0));
+            world.clock += Duration::from_secs(1);
+            world.delete("tick");
+            world.run();
+        }
+        world
+    }
+
+    fn check(&self) {
+        let world = self.run();
+        let members_vanish = self.has(|it| matches!(it, Disturbance::MemberDeleted(_) | Disturbance::NodeLost(_)));
+        let interrupted = members_vanish || self.has(|it| matches!(it, Disturbance::Restart));
+        for (at, gang) in self.gangs.iter().enumerate() {
+            self.check_gang(&world, name(at), gang, interrupted, members_vanish);
+        }
+        Self::check_nothing_is_held(world);
+    }
+
+    fn check_gang(&self, world: &World, name: &str, gang: &Gang, interrupted: bool, members_vanish: bool) {
+        let min = gang.min as usize;
+        let members = world.members(name);
+        let running = world.running(name);
+        // I9: who waits for the gang knows for what. Once the gang runs, whoever comes late is on its own; and a module that
+        // does not know of a full node is not asked.
+        let tells = running < min && !members_vanish && !matches!(self.node_state, NodeState::None);
+        for pod in members.iter().filter(|pod| tells && pod.info.node_name().is_none()) {
+            let reason = world.reason(pod.info.object.name());
+            assert!(reason.contains(&format!("gang ml/{name}: ")), "{name} waits for {reason:?}");
+        }
+        // I1, I2, I7: whoever starts has the others with it, at once. I5: nor does an interruption leave it in part while
+        // there is room.
+        let evicted = members.len() < gang.members as usize;
+        if !interrupted && !evicted {
+            assert!(running == 0 || running >= min, "{name} runs {running} of {min}{}", world.story());
+            let mut bound: Vec<Duration> = members
+                .iter()
+                .flat_map(|pod| {
+                    pod.attempts.iter().filter(|attempt| attempt.result.is_ok()).map(|attempt| attempt.time)
+                })
+                .collect();
+            bound.sort();
+            if let (Some(first), Some(last)) = (bound.first(), bound.get(min - 1)) {
+                let faults = self.disturbances.iter().filter(|(_, it)| matches!(it, Disturbance::BindingFails)).count();
+                // The longest backoff, once for itself and once for each failure.
+                let longest = Duration::from_secs(12 * (1 + faults as u64));
+                assert!(*last - *first <= longest, "{name} took {:?} to start{}", *last - *first, world.story());
+            }
+        }
+        // I3, I6: what fits runs. Without node state a new module does not know of members that run.
+        let waiting: Vec<_> = members.iter().filter(|pod| pod.info.node_name().is_none()).collect();
+        let complete = members.len() >= min;
+        let servers = waiting.iter().filter(|pod| gang.has_server && pod.info.object.name().ends_with("-0")).count();
+        let workers_needed = if running == 0 { min.min(members.len()) - servers.min(min) } else { 1 };
+        let one_each = matches!(self.node_state, NodeState::None);
+        let free = world.free();
+        let room: i64 =
+            free.values().map(|free| if one_each { i64::from(*free >= gang.gpus) } else { free / gang.gpus }).sum();
+        let workers_wait = waiting.len() > servers;
+        let counted = if one_each && running == 0 { min } else { workers_needed };
+        let fits = room >= counted as i64 && !free.is_empty();
+        if !waiting.is_empty() && complete && workers_wait && !(one_each && interrupted) {
+            assert!(!fits, "{name} ({running} of {min} running) fits and waits{}", world.story());
+        }
+    }
+
+    /// I4: pods that take all that is free are bound at their first attempt.
+    fn check_nothing_is_held(mut world: World) {
+        let free: i64 = world.free().values().map(|free| (*free).max(0)).sum();
+        for at in 0..free {
+            world.submit(&Spec::single(&format!("probe{at}"), 1).priority(100));
+        }
+        world.run();
+        for at in 0..free {
+            let probe = world.pod(&format!("probe{at}")).expect("submitted");
+            let results: Vec<_> = probe.attempts.iter().map(|attempt| &attempt.result).collect();
+            assert!(matches!(results[..], [Ok(_)]), "a free GPU was held: {results:?}{}", world.story());
+        }
+    }
+}
+
+#[test]
+fn hold_in_random_histories() {
+    let cases = std::env::var("STOWAGE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2_000);
+    let config = ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 60, ..ProptestConfig::default() };
+    proptest!(config, |(history in history())| history.check());
+}

@@ -1,0 +1,6 @@
+//! Gangs in the real module, in simulated clusters.
+
+mod invariants;
+mod rules;
+mod storm;
+mod world;
