@@ -2,6 +2,7 @@
 
 mod builtin;
 pub mod command;
+pub mod comparison;
 mod duration;
 pub mod framework;
 pub mod host;

@@ -14,7 +14,7 @@ fn scenarios_and_examples_hold() {
     cases.extend(scenario::find(&root.join("../examples")).unwrap());
     let mut failures = Vec::new();
     for case in &cases {
-        match scenario::run(case, &module) {
+        match scenario::run(case, &module, scenario::Goldens::from_environment()) {
             Ok(report) => {
                 failures.extend(report.failures.iter().map(|failure| format!("{}: {failure}", case.display())))
             }

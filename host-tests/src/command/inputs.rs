@@ -45,25 +45,31 @@ impl Inputs {
         if stdin.count() > 1 {
             bail!("only one input can come from stdin");
         }
-        if self.module.is_none() {
-            self.check_policy()?;
-        }
+        let policy = self.policy.as_deref().map(|path| self.policy_at(path)).transpose()?.unwrap_or_default();
         let module = load_module(self.module.as_deref())?;
-        let trial = Trial::read(&self.cluster, &self.workload, self.policy.as_deref(), module)?;
+        let trial = Trial { policy, ..Trial::read(&self.cluster, &self.workload, None, module)? };
         for note in trial.cluster.notes.iter().chain(&trial.workload.notes) {
             eprintln!("note: {note}");
         }
         Ok(trial)
     }
 
-    /// Our own module says the same of a faulty policy, but among the stack of its end.
-    fn check_policy(&self) -> anyhow::Result<()> {
-        let Some(path) = &self.policy else { return Ok(()) };
+    /// The policy in a file. Our own module says the same of a faulty one, but among the stack of its end.
+    pub fn policy_at(&self, path: &Path) -> anyhow::Result<String> {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read policy {}", path.display()))?;
-        match Policy::parse(&text) {
-            Ok(_) => Ok(()),
-            Err(faults) => bail!("{}: {faults}", path.display()),
+        if self.module.is_none()
+            && let Err(faults) = Policy::parse(&text)
+        {
+            bail!("{}: {faults}", path.display());
         }
+        Ok(text)
+    }
+
+    /// How to run the trial so many times. What the module logs is not kept.
+    pub fn options(&self, trial: &Trial, runs: u64) -> Options {
+        let progress = output::progress(trial.cluster.pods.len() + trial.workload.pods.len());
+        progress.set_message(format!("{} pods, {runs} runs", trial.workload.pods.len()));
+        Options { node_state: self.node_state, on_cycle: Rc::new(move |_| progress.inc(1)), ..Options::default() }
     }
 
     /// A simulation of the trial. The module's log is kept for after the run, since progress is shown meanwhile.

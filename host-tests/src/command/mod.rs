@@ -4,6 +4,7 @@
 //! misbehaved.
 
 mod check;
+mod compare;
 mod explain;
 mod inputs;
 mod inspect;
@@ -37,6 +38,7 @@ enum Command {
     Explain(explain::Args),
     Inspect(inspect::Args),
     Test(test::Args),
+    Compare(compare::Args),
     Check(check::Args),
     Schema(schema::Args),
 }
@@ -48,6 +50,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Test(args) => test::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Schema(args) => schema::run(&args),
     };

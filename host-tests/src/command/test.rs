@@ -2,6 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
+use serde_json::{Value, json};
 
 use super::output::line;
 use super::{BAD_INPUT, EXPECTATION_FAILED};
@@ -11,7 +15,7 @@ use crate::trial::load_module;
 /// Check scenario folders against their expectations
 ///
 /// A folder holds cluster.yaml, workload.yaml, policy.json and expect.yaml. Folders in folders are found. Exits with 1 if
-/// an expectation does not hold.
+/// an expectation does not hold, with 2 if a file is faulty.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Scenario folders, or folders of such
@@ -20,35 +24,75 @@ pub struct Args {
     /// Any module made for kube-scheduler-wasm-extension [default: Stowage]
     #[arg(short, long, value_name = "MODULE.wasm")]
     module: Option<PathBuf>,
+    /// Only cases whose path contains this text
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+    /// Write each golden.json as the outcome is now, instead of comparing with it
+    #[arg(long)]
+    bless: bool,
+    /// What to print
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+    /// JUnit's XML, which most CI systems show
+    Junit,
+    /// Annotations of GitHub Actions
+    Github,
+}
+
+/// A case and what came of it.
+struct Done {
+    file: PathBuf,
+    took: Duration,
+    failures: Vec<String>,
+    /// Why it could not be run at all.
+    fault: Option<String>,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// When a folder cannot be read or the module cannot be loaded.
+/// When a folder cannot be read, no case is left to run or the module cannot be loaded.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let module = load_module(args.module.as_deref())?;
     let mut cases = Vec::new();
     for folder in &args.folders {
         cases.extend(scenario::find(folder)?);
     }
-    let (mut failed, mut faulty) = (0, 0);
-    for case in &cases {
-        match scenario::run(case, &module) {
-            Ok(report) if report.failures.is_empty() => line(format_args!("ok      {}", name(case))),
-            Ok(report) => {
-                failed += 1;
-                line(format_args!("FAILED  {}", name(case)));
-                report.failures.iter().for_each(|failure| line(format_args!("        {failure}")));
-            }
-            Err(error) => {
-                faulty += 1;
-                line(format_args!("FAULTY  {}", name(case)));
-                line(format_args!("        {error:#}"));
-            }
-        }
+    if let Some(text) = &args.filter {
+        cases.retain(|case| case.to_string_lossy().contains(text));
+        anyhow::ensure!(!cases.is_empty(), "no case has {text:?} in its path");
     }
-    line(format_args!("{} of {} cases hold", cases.len() - failed - faulty, cases.len()));
+    let goldens = if args.bless { scenario::Goldens::Write } else { scenario::Goldens::from_environment() };
+    let mut done = Vec::new();
+    for file in cases {
+        let start = Instant::now();
+        let (failures, fault) = match scenario::run(&file, &module, goldens) {
+            Ok(report) => (report.failures, None),
+            Err(error) => (Vec::new(), Some(format!("{error:#}"))),
+        };
+        let case = Done { file, took: start.elapsed(), failures, fault };
+        if args.output == Format::Table {
+            print(&case);
+        }
+        done.push(case);
+    }
+    let faulty = done.iter().filter(|case| case.fault.is_some()).count();
+    let failed = done.iter().filter(|case| !case.failures.is_empty()).count();
+    match args.output {
+        Format::Table => line(format_args!("{} of {} cases hold", done.len() - failed - faulty, done.len())),
+        Format::Json => line(serde_json::to_string_pretty(&summary(&done))?),
+        Format::Junit => line(junit(&done)?),
+        Format::Github => done.iter().for_each(annotate),
+    }
     Ok(ExitCode::from(match (faulty, failed) {
         (0, 0) => 0,
         (0, _) => EXPECTATION_FAILED,
@@ -56,11 +100,69 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }))
 }
 
-/// The folder, and the file if it is not the usual one.
-fn name(case: &Path) -> String {
-    if case.ends_with("expect.yaml") {
-        case.parent().unwrap_or(case).display().to_string()
-    } else {
-        case.display().to_string()
+impl Done {
+    /// The folder, and the file if it is not the usual one.
+    fn name(&self) -> String {
+        let folder = self.file.parent().filter(|_| self.file.ends_with("expect.yaml"));
+        folder.unwrap_or(&self.file).display().to_string()
+    }
+
+    /// Everything that is wrong with it.
+    fn complaints(&self) -> impl Iterator<Item = &String> {
+        self.failures.iter().chain(&self.fault)
+    }
+}
+
+fn print(case: &Done) {
+    let verdict = match (&case.fault, case.failures.is_empty()) {
+        (Some(_), _) => "FAULTY",
+        (None, false) => "FAILED",
+        (None, true) => "ok",
+    };
+    line(format_args!("{verdict:<8}{}", case.name()));
+    case.complaints().for_each(|complaint| line(format_args!("        {complaint}")));
+}
+
+fn summary(done: &[Done]) -> Value {
+    let cases = done.iter().map(|case| {
+        json!({
+            "name": case.name(),
+            "holds": case.failures.is_empty() && case.fault.is_none(),
+            "failures": case.failures,
+            "fault": case.fault,
+        })
+    });
+    json!({ "schemaVersion": "v1", "cases": cases.collect::<Vec<_>>() })
+}
+
+fn junit(done: &[Done]) -> anyhow::Result<String> {
+    let mut suite = TestSuite::new("stowage");
+    for case in done {
+        let status = match &case.fault {
+            Some(fault) => broken(NonSuccessKind::Error, fault),
+            None if !case.failures.is_empty() => broken(NonSuccessKind::Failure, &case.failures.join("\n")),
+            None => TestCaseStatus::success(),
+        };
+        let mut test = TestCase::new(case.name(), status);
+        test.set_time(case.took);
+        suite.add_test_case(test);
+    }
+    let mut report = quick_junit::Report::new("stowage");
+    report.add_test_suite(suite);
+    Ok(report.to_string()?.trim_end().to_owned())
+}
+
+fn broken(kind: NonSuccessKind, text: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_message(text.lines().next().unwrap_or_default()).set_description(text);
+    status
+}
+
+/// `::error file=...::...`, see GitHub's workflow commands.
+fn annotate(case: &Done) {
+    let escaped = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let property = |path: &Path| escaped(&path.display().to_string()).replace(':', "%3A").replace(',', "%2C");
+    for complaint in case.complaints() {
+        line(format_args!("::error file={}::{}", property(&case.file), escaped(complaint)));
     }
 }

@@ -19,8 +19,25 @@ use crate::host::Module;
 use crate::simulation::{Options, Simulation};
 use crate::trial::{Outcome, Trial};
 
-/// Asks for goldens to be rewritten.
+/// Set in the environment, asks for goldens to be rewritten.
 pub const BLESS: &str = "STOWAGE_BLESS";
+
+/// What to do with golden outcomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goldens {
+    /// Compare with them.
+    Check,
+    /// Rewrite them.
+    Write,
+}
+
+impl Goldens {
+    /// As [`BLESS`] says.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        if std::env::var_os(BLESS).is_some() { Self::Write } else { Self::Check }
+    }
+}
 
 /// One case and what came of it.
 #[derive(Debug)]
@@ -63,7 +80,7 @@ pub fn find(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// When a file of the case is faulty. That an expectation does not hold is no error.
-pub fn run(file: &Path, module: &Module) -> anyhow::Result<Report> {
+pub fn run(file: &Path, module: &Module, goldens: Goldens) -> anyhow::Result<Report> {
     let case = Case::read(file)?;
     let folder = file.parent().unwrap_or(Path::new("."));
     let policy = folder.join(&case.policy);
@@ -77,7 +94,7 @@ pub fn run(file: &Path, module: &Module) -> anyhow::Result<Report> {
         failures.extend(failed.into_iter().map(|failure| format!("seed {seed}: {failure}")));
     }
     if file.ends_with("expect.yaml") {
-        failures.extend(golden(folder, &trial, &case)?);
+        failures.extend(golden(folder, &trial, &case, goldens)?);
     }
     Ok(Report { file: file.to_owned(), seeds: case.seeds, failures })
 }
@@ -109,7 +126,7 @@ fn run_seed(case: &Case, trial: &Trial, folder: &Path, seed: u64) -> anyhow::Res
 }
 
 /// Compares with the golden outcome, or writes it.
-fn golden(folder: &Path, trial: &Trial, case: &Case) -> anyhow::Result<Option<String>> {
+fn golden(folder: &Path, trial: &Trial, case: &Case, goldens: Goldens) -> anyhow::Result<Option<String>> {
     let file = folder.join("golden.json");
     if !file.exists() {
         return Ok(None);
@@ -117,7 +134,7 @@ fn golden(folder: &Path, trial: &Trial, case: &Case) -> anyhow::Result<Option<St
     let mut simulation = simulation(case, trial, folder, 0)?;
     let rest = simulation.run_until_idle()?;
     let outcome = serde_json::to_string_pretty(&Outcome::of(&simulation, rest))? + "\n";
-    if std::env::var_os(BLESS).is_some() {
+    if goldens == Goldens::Write {
         std::fs::write(&file, outcome)?;
         return Ok(None);
     }
@@ -127,6 +144,6 @@ fn golden(folder: &Path, trial: &Trial, case: &Case) -> anyhow::Result<Option<St
     Ok(different.map(|line| {
         let shown = |text: &str| text.lines().nth(line).unwrap_or_default().trim().to_owned();
         let (expected, outcome, file) = (shown(&expected), shown(&outcome), file.display());
-        format!("{file}, line {}: expected {expected}, is {outcome} (rewrite with {BLESS}=1)", line + 1)
+        format!("{file}, line {}: expected {expected}, is {outcome} (rewrite with --bless or {BLESS}=1)", line + 1)
     }))
 }

@@ -96,7 +96,7 @@ impl Simulation {
             }))
         };
         let info = Rc::new(PodInfo::new(pod, &mut self.names.borrow_mut()));
-        self.store.insert(info.clone(), number, initial && info.node_name().is_some());
+        self.store.insert(info.clone(), number, self.now, initial && info.node_name().is_some());
         if info.is_finished() {
             self.store.get_mut(&info.key).into_iter().for_each(|pod| pod.finished = true);
         } else if let Some(node) = info.node_name() {

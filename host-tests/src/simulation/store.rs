@@ -13,6 +13,8 @@ pub struct StoredPod {
     pub info: Rc<PodInfo>,
     /// Order of creation.
     pub number: u64,
+    /// When it was created.
+    pub created: Time,
     /// Whether it came with the cluster, as opposed to being submitted.
     pub initial: bool,
     /// Whether it has run to its end.
@@ -45,8 +47,8 @@ impl Store {
     }
 
     /// Adds a pod.
-    pub fn insert(&mut self, info: Rc<PodInfo>, number: u64, initial: bool) {
-        let pod = StoredPod { info: info.clone(), number, initial, finished: false, attempts: Vec::new() };
+    pub fn insert(&mut self, info: Rc<PodInfo>, number: u64, created: Time, initial: bool) {
+        let pod = StoredPod { info: info.clone(), number, created, initial, finished: false, attempts: Vec::new() };
         self.pods.insert(info.key.clone(), pod);
     }
 
