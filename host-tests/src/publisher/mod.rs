@@ -8,11 +8,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
+use stowage::cluster::counted_pod::CountedPod;
 use stowage::cluster::node_state::{self, NodeState};
-use stowage::cluster::pod_class::pod_class;
-use stowage::cluster::pod_gang;
-use stowage::object::{self, RequestOptions, ResourceNames};
-use stowage::policy::qos::class::QosClass;
+use stowage::cluster::pod_gang::{POD_GROUP_KEYS, SIZE_LABEL};
+use stowage::object::{self, ResourceNames};
 
 pub use stowage::cluster::node_state::Usage;
 
@@ -24,13 +23,6 @@ use crate::simulation::milliseconds;
 
 /// The annotation that carries node state.
 pub const ANNOTATION: &str = node_state::ANNOTATION;
-
-/// The label by which the publisher tells a pod the size of its gang, which a module cannot look up.
-const GANG_SIZE: &str = "stowage.dev/gang-size";
-
-/// Labels and annotations that name a pod's PodGroup.
-const GROUP_KEYS: [&str; 3] =
-    ["scheduling.x-k8s.io/pod-group", "scheduling.k8s.io/group-name", "pod-group.scheduling.sigs.k8s.io"];
 
 /// When a change on a node shows in its annotation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,9 +82,7 @@ impl Metered {
 /// A pod, as the publisher counts it.
 #[derive(Debug)]
 struct Counted {
-    facts: object::PodInfo,
-    class: QosClass,
-    gang: Option<String>,
+    pod: CountedPod,
     first: Time,
 }
 
@@ -135,16 +125,12 @@ impl Publisher {
         let metered = self.usage.get(&*node.name);
         for pod in node.pods.iter().filter(|pod| pod.bound) {
             let counted = read.entry(pod.info.uid.clone()).or_insert_with(|| Counted::read(pod, &mut names, now));
-            let Some(Counted { facts, class, gang, first }) = counted else { continue };
-            // A member that is about to go will not be there for its siblings.
-            let gang = gang.as_deref().filter(|_| pod.info.pod().metadata.deletion_timestamp.is_none());
-            state.count(facts, &names, Some(class.name()), gang);
+            let Some(Counted { pod: counted, first }) = counted else { continue };
+            let leaving = pod.info.pod().metadata.deletion_timestamp.is_some();
             // What ran at the start is part of every measurement.
-            let unmeasured =
-                metered.map_or(!first.is_zero() && now.saturating_sub(*first) < BLIND, |it| *first > it.since);
-            if unmeasured {
-                state.expect(facts, &names);
-            }
+            let measured =
+                metered.map_or(first.is_zero() || now.saturating_sub(*first) >= BLIND, |it| *first <= it.since);
+            counted.count(&mut state, &names, leaving, measured);
         }
         state.seal();
         state.usage = metered.map(|metered| metered.at(now));
@@ -170,12 +156,13 @@ impl Publisher {
             return;
         }
         let meta = &mut pod.metadata;
-        let named =
-            |map: &Option<BTreeMap<String, String>>| GROUP_KEYS.iter().find_map(|key| map.as_ref()?.get(*key)).cloned();
+        let named = |map: &Option<BTreeMap<String, String>>| {
+            POD_GROUP_KEYS.iter().find_map(|key| map.as_ref()?.get(*key)).cloned()
+        };
         let Some(name) = named(&meta.labels).or_else(|| named(&meta.annotations)) else { return };
         let same = |group: &&PodGroup| Some(&group.namespace) == meta.namespace.as_ref() && group.name == name;
         if let Some(min) = self.pod_groups.iter().find(same).and_then(|group| group.min_member) {
-            meta.labels.get_or_insert_default().entry(GANG_SIZE.to_owned()).or_insert_with(|| min.to_string());
+            meta.labels.get_or_insert_default().entry(SIZE_LABEL.to_owned()).or_insert_with(|| min.to_string());
         }
     }
 
@@ -192,9 +179,7 @@ impl Publisher {
 impl Counted {
     fn read(pod: &NodePod, names: &mut ResourceNames, now: Time) -> Option<Self> {
         let view = object::Pod::parse(pod.info.object.protobuf()).ok()?;
-        let facts = object::PodInfo::of(&view, names, &RequestOptions::default()).ok()?;
-        let (class, _) = pod_class(&view, &facts, names);
-        Some(Self { facts, class: class.qos, gang: pod_gang::count_key(&view), first: now })
+        Some(Self { pod: CountedPod::read(&view, names).ok()?, first: now })
     }
 }
 

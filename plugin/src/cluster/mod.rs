@@ -10,6 +10,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+pub mod counted_pod;
 pub mod gangs;
 mod node;
 mod node_load;

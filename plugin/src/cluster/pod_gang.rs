@@ -10,6 +10,18 @@ use alloc::string::String;
 use crate::object::Pod;
 use crate::policy::gang::recognise::{self, PodText};
 
+/// The label by which a publisher tells a pod the size of its gang where only a PodGroup object says it. A change of a
+/// pod's labels lets the scheduler try the pod again at once.
+pub const SIZE_LABEL: &str = "stowage.dev/gang-size";
+
+/// Labels and annotations that name a pod's PodGroup object, in the order in which they count.
+pub const POD_GROUP_KEYS: [&str; 4] = [
+    "scheduling.x-k8s.io/pod-group",
+    "pod-group.scheduling.sigs.k8s.io",
+    "scheduling.k8s.io/group-name",
+    "scheduling.volcano.sh/group-name",
+];
+
 /// What recognition sees of a pod.
 #[derive(Clone, Copy, Debug)]
 pub struct Words<'a>(pub &'a Pod<'a>);

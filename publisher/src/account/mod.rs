@@ -1,0 +1,289 @@
+//! What is on every node, and what its annotation has to say: pure bookkeeping, without time or network of its own.
+//!
+//! Whole objects are dropped once read. Documents are added up from a node's pods whenever they are needed, a few
+//! microseconds for a hundred pods, since sums that are carried along would drift with the first event missed.
+
+mod groups;
+mod node;
+mod placed;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use stowage::cluster::counted_pod::CountedPod;
+use stowage::cluster::node_state::{NodeState, Usage, uid_hash};
+use stowage::cluster::pod_gang::SIZE_LABEL;
+use stowage::object::{Node, Pod, ResourceNames};
+
+pub use groups::{GroupSource, PodLabel};
+pub use node::{Draft, NodeNews};
+
+use groups::{Groups, Waiting};
+use node::NodeRecord;
+
+/// A node's name, shared by everything that speaks of the node.
+pub type NodeName = Arc<str>;
+/// A pod: the hash of its UID.
+pub type PodKey = u64;
+
+/// Pods, nodes and PodGroups as the API server has them.
+#[derive(Debug, Default)]
+pub struct Account {
+    names: ResourceNames,
+    pods: HashMap<PodKey, PodRecord>,
+    nodes: HashMap<NodeName, NodeRecord>,
+    groups: Groups,
+    /// The list that pods were in last; see [`Account::pods_listing`].
+    pod_list: u32,
+    node_list: u32,
+    dirty: Vec<NodeName>,
+}
+
+/// A pod that is counted on a node.
+#[derive(Debug)]
+struct PodRecord {
+    pod: CountedPod,
+    node: NodeName,
+    placed_ms: i64,
+    list: u32,
+}
+
+/// Without a measurement of its own, how long the publisher takes others to be blind to a new pod.
+const BLIND_MS: i64 = 5 * 60 * 1000;
+
+impl Account {
+    /// Pods are listed anew: those that do not come again before [`Account::pods_listed`] are gone.
+    pub fn pods_listing(&mut self) {
+        self.pod_list = self.pod_list.wrapping_add(1);
+    }
+
+    /// The list of pods is complete.
+    pub fn pods_listed(&mut self) {
+        let list = self.pod_list;
+        let gone = |record: &PodRecord| record.list != list;
+        let lost: Vec<PodKey> = self.pods.iter().filter(|(_, record)| gone(record)).map(|(key, _)| *key).collect();
+        for key in lost {
+            self.drop_pod(key);
+        }
+        self.groups.drop_waiting_not_in(list);
+    }
+
+    /// A pod is, or has become, this.
+    ///
+    /// # Errors
+    /// The pod cannot be read; it is not counted.
+    pub fn pod_applied(&mut self, bytes: &[u8]) -> Result<()> {
+        let pod = Pod::parse(bytes).context("a pod that cannot be read")?;
+        let key = uid_hash(pod.meta.uid);
+        if pod.is_terminal() {
+            self.pod_gone(key);
+            return Ok(());
+        }
+        if pod.node_name.is_empty() {
+            self.drop_pod(key);
+            self.groups.wait(key, Waiting::read(&pod, self.pod_list));
+            return Ok(());
+        }
+        self.groups.wait(key, None);
+        let who = || format!("pod {}/{}", pod.meta.namespace, pod.meta.name);
+        let counted = CountedPod::read(&pod, &mut self.names).inspect_err(|_| self.drop_pod(key)).with_context(who)?;
+        let node = self.node_name(pod.node_name);
+        if self.pods.get(&key).is_some_and(|before| before.node != node) {
+            self.drop_pod(key);
+        }
+        let placed_ms = placed::placed_ms(bytes).or(pod.meta.created.map(|created| created.saturating_mul(1000)));
+        let record =
+            PodRecord { pod: counted, node: node.clone(), placed_ms: placed_ms.unwrap_or(0), list: self.pod_list };
+        let before = self.pods.insert(key, record);
+        let record = self.nodes.entry(node.clone()).or_default();
+        if before.is_none() {
+            record.pods.push(key);
+        }
+        self.dirty.push(node);
+        Ok(())
+    }
+
+    /// A pod was deleted.
+    ///
+    /// # Errors
+    /// It cannot be told which.
+    pub fn pod_deleted(&mut self, bytes: &[u8]) -> Result<()> {
+        let pod = Pod::parse(bytes).context("a deleted pod that cannot be read")?;
+        self.pod_gone(uid_hash(pod.meta.uid));
+        Ok(())
+    }
+
+    fn pod_gone(&mut self, key: PodKey) {
+        self.drop_pod(key);
+        self.groups.wait(key, None);
+    }
+
+    fn drop_pod(&mut self, key: PodKey) {
+        let Some(record) = self.pods.remove(&key) else { return };
+        if let Some(node) = self.nodes.get_mut(&record.node) {
+            node.pods.retain(|pod| *pod != key);
+            if node.is_nothing() {
+                self.nodes.remove(&record.node);
+            } else {
+                self.dirty.push(record.node);
+            }
+        }
+    }
+
+    /// Nodes are listed anew.
+    pub fn nodes_listing(&mut self) {
+        self.node_list = self.node_list.wrapping_add(1);
+    }
+
+    /// The list of nodes is complete.
+    pub fn nodes_listed(&mut self) {
+        let list = self.node_list;
+        let lost = |(_, record): &(&NodeName, &NodeRecord)| record.exists() && record.list != list;
+        let lost: Vec<NodeName> = self.nodes.iter().filter(lost).map(|(name, _)| name.clone()).collect();
+        for name in lost {
+            self.node_gone(&name);
+        }
+    }
+
+    /// A node is, or has become, this.
+    ///
+    /// # Errors
+    /// The node cannot be read; nothing is written to it.
+    pub fn node_applied(&mut self, bytes: &[u8], now_ms: i64) -> Result<NodeNews> {
+        let node = Node::parse(bytes).context("a node that cannot be read")?;
+        let name = self.node_name(node.meta.name);
+        let record = self.nodes.entry(name.clone()).or_default();
+        record.list = self.node_list;
+        let news = record.observe(&node.meta, now_ms);
+        if news != NodeNews::Same {
+            self.dirty.push(name);
+        }
+        Ok(news)
+    }
+
+    /// A node was deleted.
+    ///
+    /// # Errors
+    /// It cannot be told which.
+    pub fn node_deleted(&mut self, bytes: &[u8]) -> Result<()> {
+        let node = Node::parse(bytes).context("a deleted node that cannot be read")?;
+        self.node_gone(node.meta.name);
+        Ok(())
+    }
+
+    fn node_gone(&mut self, name: &str) {
+        let Some(record) = self.nodes.get_mut(name) else { return };
+        record.forget_object();
+        if record.is_nothing() {
+            self.nodes.remove(name);
+        }
+    }
+
+    /// What was measured on a node. It reaches the annotation with the next change there, or by itself when the
+    /// annotation is `heartbeat_ms` old.
+    pub fn measured(&mut self, name: &str, usage: Usage, now_ms: i64, heartbeat_ms: i64) {
+        let Some((name, record)) = self.nodes.get_key_value(name).map(|(name, _)| name.clone()).and_then(|name| {
+            let record = self.nodes.get_mut(&name)?;
+            Some((name, record))
+        }) else {
+            return;
+        };
+        if record.measured(usage, now_ms, heartbeat_ms) {
+            self.dirty.push(name);
+        }
+    }
+
+    /// Time has passed: pods that no measurement contained may have run long enough to be part of every one.
+    pub fn passed(&mut self, now_ms: i64) {
+        let due = |(_, record): &(&NodeName, &NodeRecord)| record.blind_until.is_some_and(|until| until <= now_ms);
+        self.dirty.extend(self.nodes.iter().filter(due).map(|(name, _)| name.clone()));
+    }
+
+    /// Nodes whose annotation may have to change since this was last asked.
+    pub fn take_dirty(&mut self) -> Vec<NodeName> {
+        std::mem::take(&mut self.dirty)
+    }
+
+    /// What has to be written to a node: `None` if it is gone, or if its annotation says so already.
+    pub fn draft(&mut self, name: &str, now_ms: i64) -> Option<Draft> {
+        let record = self.nodes.get_mut(name).filter(|record| record.exists())?;
+        let mut state = NodeState::empty(now_ms);
+        let mut blind_until = None;
+        for pod in record.pods.iter().filter_map(|key| self.pods.get(key)) {
+            let until = pod.placed_ms.saturating_add(BLIND_MS);
+            let measured = match &record.usage {
+                Some(usage) => pod.placed_ms <= usage.at,
+                None => until <= now_ms,
+            };
+            if !measured && record.usage.is_none() {
+                blind_until = Some(blind_until.unwrap_or(until).min(until));
+            }
+            pod.pod.count(&mut state, &self.names, false, measured);
+        }
+        state.seal();
+        state.usage = record.usage.clone();
+        record.blind_until = blind_until;
+        record.draft(state)
+    }
+
+    /// A draft is in the annotation now; `version` is the node's resource version since.
+    pub fn written(&mut self, name: &str, draft: &Draft, version: &str) {
+        if let Some(record) = self.nodes.get_mut(name) {
+            record.written(draft, version);
+        }
+    }
+
+    /// A PodGroup is, or has become, this.
+    ///
+    /// # Errors
+    /// It cannot be read; its pods are told nothing.
+    pub fn group_applied(&mut self, source: GroupSource, bytes: &[u8]) -> Result<()> {
+        self.groups.applied(source, bytes)
+    }
+
+    /// A PodGroup was deleted.
+    ///
+    /// # Errors
+    /// It cannot be told which.
+    pub fn group_deleted(&mut self, source: GroupSource, bytes: &[u8]) -> Result<()> {
+        self.groups.deleted(source, bytes)
+    }
+
+    /// PodGroups of a kind are listed anew.
+    pub fn groups_listing(&mut self, source: GroupSource) {
+        self.groups.listing(source);
+    }
+
+    /// The list of that kind is complete.
+    pub fn groups_listed(&mut self, source: GroupSource) {
+        self.groups.listed(source);
+    }
+
+    /// Pending pods whose label [`SIZE_LABEL`] may have to change since this was last asked.
+    pub fn take_unlabelled(&mut self) -> Vec<PodKey> {
+        self.groups.take_unlabelled()
+    }
+
+    /// The label that a pending pod should get; `None` if it has it, or needs none.
+    #[must_use]
+    pub fn label(&self, key: PodKey) -> Option<PodLabel> {
+        self.groups.label(key)
+    }
+
+    /// Nodes that the API server has, and pods counted.
+    #[must_use]
+    pub fn size(&self) -> (usize, usize) {
+        (self.nodes.values().filter(|record| record.exists()).count(), self.pods.len())
+    }
+
+    /// The one copy of a node's name.
+    fn node_name(&self, name: &str) -> NodeName {
+        self.nodes.get_key_value(name).map_or_else(|| name.into(), |(known, _)| known.clone())
+    }
+}
+
+/// The label that tells a pod its gang's size.
+pub const LABEL: &str = SIZE_LABEL;

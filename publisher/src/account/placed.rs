@@ -1,0 +1,22 @@
+//! When a pod was placed.
+
+use stowage::object::wire::{Reader, Repeated, text};
+
+/// When the pod's `PodScheduled` condition became true, in milliseconds since 1970: the API server notes it with the
+/// binding, so that every replica and every restart of the publisher reads the same.
+pub(super) fn placed_ms(pod: &[u8]) -> Option<i64> {
+    let status = field(pod, 3)?;
+    let scheduled = Repeated::of(status, 2).iter().filter_map(Result::ok).find(|condition| {
+        let is = |number, expected: &str| field(condition, number).and_then(|it| text(it).ok()) == Some(expected);
+        is(1, "PodScheduled") && is(2, "True")
+    })?;
+    let seconds = Reader::new(field(scheduled, 4)?).find_map(|found| match found {
+        Ok((1, value)) => value.int().ok(),
+        _ => None,
+    })?;
+    seconds.checked_mul(1000)
+}
+
+fn field(message: &[u8], number: u32) -> Option<&[u8]> {
+    Repeated::of(message, number).iter().last()?.ok()
+}
