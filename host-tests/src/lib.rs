@@ -7,13 +7,16 @@ mod duration;
 pub mod framework;
 pub mod host;
 pub mod load;
+pub mod measurement;
 pub mod object;
 pub mod openb;
 mod protobuf;
 pub mod publisher;
+pub mod recording;
 pub mod scenario;
 pub mod scheduler;
 pub mod simulation;
+pub mod snapshot;
 pub mod trial;
 pub mod workload;
 

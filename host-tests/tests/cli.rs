@@ -5,5 +5,7 @@
 #[test]
 fn commands_print_what_their_files_say() {
     std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).expect("the workspace is there");
+    // Where commands of the files write.
+    std::fs::create_dir_all("target").expect("the workspace can be written to");
     trycmd::TestCases::new().env("NO_COLOR", "1").case("host-tests/tests/cli/*.trycmd");
 }

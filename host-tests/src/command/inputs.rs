@@ -69,7 +69,12 @@ impl Inputs {
     pub fn options(&self, trial: &Trial, runs: u64) -> Options {
         let progress = output::progress(trial.cluster.pods.len() + trial.workload.pods.len());
         progress.set_message(format!("{} pods, {runs} runs", trial.workload.pods.len()));
-        Options { node_state: self.node_state, on_cycle: Rc::new(move |_| progress.inc(1)), ..Options::default() }
+        Options {
+            seed: self.seed,
+            node_state: self.node_state,
+            on_cycle: Rc::new(move |_| progress.inc(1)),
+            ..Options::default()
+        }
     }
 
     /// A simulation of the trial. The module's log is kept for after the run, since progress is shown meanwhile.

@@ -3,12 +3,15 @@
 //! Data goes to stdout, everything else to stderr. Exit codes: 0 fine, 1 an expectation failed, 2 bad input, 3 the module
 //! misbehaved.
 
+mod bench;
 mod check;
 mod compare;
 mod explain;
 mod inputs;
 mod inspect;
 mod output;
+mod record;
+mod replay;
 mod run;
 mod schema;
 mod test;
@@ -41,6 +44,9 @@ enum Command {
     Compare(compare::Args),
     Check(check::Args),
     Schema(schema::Args),
+    Bench(bench::Args),
+    Record(record::Args),
+    Replay(replay::Args),
 }
 
 /// Runs the command line.
@@ -53,6 +59,9 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Record(args) => record::run(&args),
+        Command::Replay(args) => replay::run(&args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -86,6 +86,10 @@ pub(super) const NO_MEMORY: &str = "wasm: guest doesn't export memory[memory]";
 
 /// Compiles whatever is WebAssembly.
 pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> anyhow::Result<wasmtime::Module> {
+    if !bytes.starts_with(b"\0asm") {
+        // What the runtime of the scheduler says; wasmtime's words take ten lines.
+        bail!("wasm: error compiling guest: invalid magic number");
+    }
     wasmtime::Module::from_binary(engine, bytes).map_err(|error| anyhow!("wasm: error compiling guest: {error:#}"))
 }
 

@@ -73,6 +73,14 @@ impl Trial {
     /// # Errors
     /// When the module does not start, for instance because of its policy.
     pub fn simulation(&self, options: Options) -> anyhow::Result<Simulation> {
+        self.simulation_of(self.factory(), options)
+    }
+
+    /// The same with another plugin than the module alone.
+    ///
+    /// # Errors
+    /// When the plugin does not start.
+    pub fn simulation_of(&self, factory: PluginFactory, options: Options) -> anyhow::Result<Simulation> {
         let mut nodes = self.cluster.nodes.clone();
         crane::redate(&mut nodes, timestamp(Duration::ZERO).0, &self.policy);
         let nodes = nodes.into_iter().map(NodeObject::new);
@@ -80,7 +88,7 @@ impl Trial {
         let pods = self.cluster.pods.iter().filter(bound).cloned();
         let pod_groups = self.cluster.pod_groups.iter().chain(&self.workload.pod_groups).cloned().collect();
         let options = Options { pod_groups, ..options };
-        let mut simulation = Simulation::new(nodes, pods, self.factory(), options)?;
+        let mut simulation = Simulation::new(nodes, pods, factory, options)?;
         for (node, usage) in self.usage() {
             simulation.at(Duration::ZERO, Change::Usage { node, usage: Some(usage) });
         }
@@ -93,7 +101,9 @@ impl Trial {
         Ok(simulation)
     }
 
-    fn factory(&self) -> PluginFactory {
+    /// Makes the module, as the scheduler does when it starts.
+    #[must_use]
+    pub fn factory(&self) -> PluginFactory {
         let (module, policy) = (self.module.clone(), self.policy.clone());
         Box::new(move |handle: Rc<dyn Handle>| {
             Ok(Box::new(WasmPlugin::new(&module, &policy, handle, host::Options::default())?))
