@@ -1,5 +1,6 @@
 //! A faithful local host for modules made for kube-scheduler-wasm-extension, and a scheduling loop around it.
 
+pub mod anonymize;
 mod builtin;
 pub mod command;
 pub mod comparison;

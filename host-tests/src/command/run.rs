@@ -1,8 +1,12 @@
 //! `stowage run`: where pods would go.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::trial::{NodeOutcome, Outcome};
+use anyhow::Context as _;
+
+use crate::anonymize::anonymize;
+use crate::trial::{NodeOutcome, Outcome, Trial};
 
 use super::MODULE_MISBEHAVED;
 use super::inputs::Inputs;
@@ -16,6 +20,10 @@ use super::output::{Format, Table, line, report_module};
 pub struct Args {
     #[command(flatten)]
     inputs: Inputs,
+    /// Run nothing; write the cluster and the workload's pods to a file (JSON; `-` is stdout) with names, namespaces, labels
+    /// and images replaced, fit to be attached to a report
+    #[arg(long, value_name = "FILE")]
+    anonymize: Option<PathBuf>,
     /// What to print
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
@@ -27,6 +35,10 @@ pub struct Args {
 /// When an input is bad.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trial = args.inputs.read()?;
+    if let Some(path) = &args.anonymize {
+        write_anonymous(&trial, path)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let (mut simulation, log) = args.inputs.simulation(&trial, None)?;
     let rest = simulation.run_until_idle()?;
     let outcome = Outcome::of(&simulation, rest);
@@ -42,6 +54,15 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let misbehaved = report_module(&simulation, &log);
     Ok(if misbehaved { ExitCode::from(MODULE_MISBEHAVED) } else { ExitCode::SUCCESS })
+}
+
+fn write_anonymous(trial: &Trial, path: &Path) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(&anonymize(trial))?;
+    if path == Path::new("-") {
+        line(text);
+        return Ok(());
+    }
+    std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn print(outcome: &Outcome) {
