@@ -174,3 +174,25 @@ fn expectations_that_do_not_hold_are_exit_code_1() {
     assert_eq!(faulty.status.code(), Some(2));
     assert!(stdout(&faulty).contains("unknown key placment"), "{}", stdout(&faulty));
 }
+
+#[test]
+fn watch_runs_again_when_a_file_changes() {
+    let cluster = temporary("watched.yaml", &std::fs::read_to_string(example("cluster.yaml")).unwrap());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_stowage"))
+        .args(["run", "--watch", "-c", cluster.to_str().unwrap(), "-w", &example("workload.yaml")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let mut summary = || lines.by_ref().map(Result::unwrap).find(|line| line.contains(" placed, ")).unwrap();
+    let before = summary();
+    // Without GPUs nobody has a place.
+    let text = std::fs::read_to_string(&cluster).unwrap().replace("nvidia.com/gpu:", "example.com/other:");
+    std::fs::write(&cluster, text).unwrap();
+    let after = summary();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(before.starts_with("5 placed, 0 pending"), "{before}");
+    assert!(after.starts_with("0 placed, 5 pending"), "{after}");
+}

@@ -39,6 +39,11 @@ pub struct Inputs {
 pub type Log = Rc<RefCell<Vec<(i32, String)>>>;
 
 impl Inputs {
+    /// The files.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.cluster.iter().chain(&self.workload).chain(&self.policy).chain(&self.module).cloned().collect()
+    }
+
     /// Reads the files.
     pub fn read(&self) -> anyhow::Result<Trial> {
         let stdin = self.cluster.iter().chain(&self.workload).filter(|path| *path == Path::new("-"));

@@ -6,6 +6,7 @@
 mod bench;
 mod check;
 mod compare;
+mod completions;
 mod explain;
 mod inputs;
 mod inspect;
@@ -15,6 +16,7 @@ mod replay;
 mod run;
 mod schema;
 mod test;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -47,6 +49,7 @@ enum Command {
     Bench(bench::Args),
     Record(record::Args),
     Replay(replay::Args),
+    Completions(completions::Args),
 }
 
 /// Runs the command line.
@@ -62,6 +65,7 @@ pub fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Completions(args) => Ok(completions::run(&args)),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

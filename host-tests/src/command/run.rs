@@ -11,6 +11,7 @@ use crate::trial::{NodeOutcome, Outcome, Trial};
 use super::MODULE_MISBEHAVED;
 use super::inputs::Inputs;
 use super::output::{Format, Table, line, report_module};
+use super::watch::watch;
 
 /// Show where the pods of a workload would go, and why others wait
 ///
@@ -24,6 +25,9 @@ pub struct Args {
     /// and images replaced, fit to be attached to a report
     #[arg(long, value_name = "FILE")]
     anonymize: Option<PathBuf>,
+    /// Run again whenever an input changes
+    #[arg(long, conflicts_with = "anonymize")]
+    watch: bool,
     /// What to print
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
@@ -34,6 +38,10 @@ pub struct Args {
 /// # Errors
 /// When an input is bad.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if args.watch { watch(&args.inputs.files(), || run_once(args)) } else { run_once(args) }
+}
+
+fn run_once(args: &Args) -> anyhow::Result<ExitCode> {
     let trial = args.inputs.read()?;
     if let Some(path) = &args.anonymize {
         write_anonymous(&trial, path)?;

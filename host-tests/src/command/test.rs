@@ -8,6 +8,7 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Value, json};
 
 use super::output::line;
+use super::watch::watch;
 use super::{BAD_INPUT, EXPECTATION_FAILED};
 use crate::scenario;
 use crate::trial::load_module;
@@ -30,6 +31,9 @@ pub struct Args {
     /// Write each golden.json as the outcome is now, instead of comparing with it
     #[arg(long)]
     bless: bool,
+    /// Run again whenever a file of the folders, or the module, changes
+    #[arg(long)]
+    watch: bool,
     /// What to print
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
@@ -62,6 +66,11 @@ struct Done {
 /// # Errors
 /// When a folder cannot be read, no case is left to run or the module cannot be loaded.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let files: Vec<PathBuf> = args.folders.iter().chain(&args.module).cloned().collect();
+    if args.watch { watch(&files, || run_once(args)) } else { run_once(args) }
+}
+
+fn run_once(args: &Args) -> anyhow::Result<ExitCode> {
     let module = load_module(args.module.as_deref())?;
     let mut cases = Vec::new();
     for folder in &args.folders {
