@@ -140,8 +140,12 @@ fn explain(report: &CycleReport, earlier: Vec<(u32, String)>, log: &Log) -> Expl
         .filter(|line| line.pod == report.pod)
         .map(|line| (line.node, line.parts))
         .collect();
+    let left: Vec<&str> = report.nodes.iter().filter(|node| !left_out(&node.verdict)).map(|node| &*node.node).collect();
     let nodes = report.nodes.iter().map(|node| {
         let (verdict, plugin, reason, score) = match &node.verdict {
+            Verdict::Refused { plugin, .. } if left_out(&node.verdict) => {
+                ("refused", Some(plugin.clone()), Some(format!("its PreFilter leaves {} only", left.join(", "))), None)
+            }
             Verdict::Refused { plugin, reason } => ("refused", Some(plugin.clone()), Some(reason.clone()), None),
             Verdict::Fits { score } => ("fits", None, None, *score),
             Verdict::NotVisited => ("notVisited", None, None, None),
@@ -158,6 +162,12 @@ fn explain(report: &CycleReport, earlier: Vec<(u32, String)>, log: &Log) -> Expl
         reason: report.failure.clone(),
         nodes: nodes.collect(),
     }
+}
+
+/// Whether a plugin's PreFilter named other nodes as the only ones worth looking at, such as a gang member's own slot. The
+/// scheduler's words for that tell nobody what happened.
+fn left_out(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Refused { reason, .. } if reason.starts_with("node(s) didn't satisfy plugin(s)"))
 }
 
 fn grouped(attempts: Vec<(u32, String)>) -> Vec<Earlier> {
