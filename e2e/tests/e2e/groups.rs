@@ -1,0 +1,60 @@
+//! Sizes of gangs that stand in PodGroup objects only.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+use kube::ResourceExt;
+use stowage_e2e::objects::PodSpec;
+use stowage_e2e::publisher::Publisher;
+use stowage_e2e::{repository, wait};
+
+use super::publisher::cluster;
+
+/// Pending pods get the label, whichever comes first, the pod or its group; and again when the group changes.
+pub async fn sizes_of_pod_groups_reach_their_pods(folder: PathBuf) -> Result<()> {
+    let (plane, cluster) = cluster(&folder, 1, 0).await?;
+    let kubectl = plane.kubectl()?;
+    kubectl.apply(&repository().join("e2e/manifests/podgroups.yaml"))?;
+    let group = async |api: &str, name: &str, min: u32| -> Result<()> {
+        let file = plane.folder().join("podgroup.yaml");
+        let meta = format!("{{name: {name}, namespace: default}}");
+        let text = format!("apiVersion: {api}\nkind: PodGroup\nmetadata: {meta}\nspec: {{minMember: {min}}}\n");
+        std::fs::write(&file, text)?;
+        wait::until("PodGroups are served", async || kubectl.apply(&file)).await.map(drop)
+    };
+    let labelled = async |pod: &str, expected: Option<&str>| -> Result<()> {
+        let pod = cluster.pods.get(pod).await?;
+        let size = pod.labels().get("stowage.dev/gang-size").map(|size| &**size);
+        ensure!(size == expected, "{} has the size {size:?}", pod.name_any());
+        Ok(())
+    };
+    let member = |name: &str, group: &str| {
+        let labels = vec![("scheduling.x-k8s.io/pod-group", group.to_owned())];
+        PodSpec { labels, ..PodSpec::with_gpus(name, 0) }
+    };
+
+    cluster.create_pod(&member("early", "bert")).await?;
+    group("scheduling.x-k8s.io/v1alpha1", "bert", 3).await?;
+    group("scheduling.volcano.sh/v1beta1", "gpt", 2).await?;
+    let _publisher = Publisher::start(&plane, "publisher")?;
+    cluster.create_pod(&member("late", "bert")).await?;
+    cluster.create_pod(&member("other", "gpt")).await?;
+    cluster.create_pod(&member("lonely", "llama")).await?;
+    for (pod, size) in [("early", "3"), ("late", "3"), ("other", "2")] {
+        wait::until("the pod is told its gang's size", async || labelled(pod, Some(size)).await).await?;
+    }
+
+    cluster.bind("early", "node-0").await?;
+    wait::until("the pod is published", async || {
+        ensure!(cluster.state("node-0").await?.pods == 1, "not yet");
+        Ok(())
+    })
+    .await?;
+    group("scheduling.x-k8s.io/v1alpha1", "bert", 4).await?;
+    group("scheduling.x-k8s.io/v1alpha1", "llama", 5).await?;
+    for (pod, size) in [("late", "4"), ("lonely", "5")] {
+        wait::until("a group changes", async || labelled(pod, Some(size)).await).await?;
+    }
+    // It runs already; what its group says now is of no use to it.
+    labelled("early", Some("3")).await
+}
