@@ -230,3 +230,31 @@ fn hold_in_random_histories() {
     let config = ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 60, ..ProptestConfig::default() };
     proptest!(config, |(history in history())| history.check());
 }
+
+#[test]
+fn hold_where_they_once_did_not() {
+    let gang = |members, min, gpus, has_server, priority| Gang { members, min, gpus, has_server, priority };
+    let histories = [
+        // A node was refused to a member for a pod that was on its way out, and then never tried again.
+        History {
+            nodes: vec![7, 6],
+            gangs: vec![gang(5, 3, 3, false, 1), gang(1, 1, 1, false, 0), gang(3, 2, 1, true, 0)],
+            singles: vec![2],
+            node_state: NodeState::Exact,
+            disturbances: vec![(10, Disturbance::MemberDeleted(173)), (12, Disturbance::NodeLost(73))],
+            seed: 8_344_945_049_402_489_458,
+        },
+        // Places were planned that the scheduler keeps for nominated pods.
+        History {
+            nodes: vec![5],
+            gangs: vec![gang(3, 3, 1, false, 1), gang(4, 4, 1, false, 0), gang(4, 3, 2, true, 1)],
+            singles: vec![2, 3],
+            node_state: NodeState::Exact,
+            disturbances: vec![(13, Disturbance::NodeAdded(30))],
+            seed: 283_092_526_810_164_187,
+        },
+    ];
+    for history in histories {
+        history.check();
+    }
+}

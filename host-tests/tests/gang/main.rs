@@ -1,6 +1,13 @@
 //! Gangs in the real module, in simulated clusters.
 
+#[path = "../common/mod.rs"]
+mod common;
+mod events;
 mod invariants;
+mod preemption;
+mod reasons;
+mod recorder;
 mod rules;
+mod scale;
 mod storm;
 mod world;

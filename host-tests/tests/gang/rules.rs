@@ -217,42 +217,6 @@ fn bad_values_are_told() {
 }
 
 #[test]
-fn preemption_happens_only_if_it_helps_the_whole_gang() {
-    // One victim frees one GPU; the gang needs two, and the other node gives none.
-    let mut world = World::of(&[1, 1]);
-    for index in 0..2 {
-        world.submit(&Spec::single(&format!("low-{index}"), 1));
-    }
-    world.run();
-    for index in 0..2 {
-        world.submit(&Spec::member("a", index, 2, 1).priority(10));
-    }
-    world.run();
-    assert_eq!(world.running("a"), 0);
-    assert!(world.node_of("low-0").is_some() && world.node_of("low-1").is_some(), "nobody was evicted for nothing");
-
-    // Two victims on one node make room for all.
-    let mut world = World::of(&[2]);
-    for index in 0..2 {
-        world.submit(&Spec::single(&format!("low-{index}"), 1));
-    }
-    world.run();
-    for index in 0..2 {
-        world.submit(&Spec::member("a", index, 2, 1).priority(10));
-    }
-    world.run();
-    assert_eq!(world.running("a"), 2, "{}", world.reason("a-1"));
-
-    // An incomplete gang evicts nobody.
-    let mut world = World::of(&[2]);
-    world.submit(&Spec::single("low", 2));
-    world.run();
-    world.submit(&Spec::member("b", 0, 2, 1).priority(10));
-    world.run();
-    assert!(world.node_of("low").is_some());
-}
-
-#[test]
 fn native_groups_are_left_to_the_scheduler() {
     let mut world = World::of(&[4]);
     let native = json!({"schedulingGroup": {"podGroupName": "train"}});

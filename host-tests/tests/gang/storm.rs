@@ -14,7 +14,12 @@ fn two_hundred_pending_members_wait_quietly() {
         world.gang(&format!("big-{gang}"), 10, 9);
     }
     world.run();
-    let before = world.sim.cycles();
+    let attempts = |world: &World| -> Vec<usize> {
+        let members = (0..20).flat_map(|gang| world.members(&format!("big-{gang}")));
+        members.map(|pod| pod.attempts.len()).collect()
+    };
+    let before = attempts(&world);
+    assert_eq!(before.len(), 200);
     // An hour in which every minute a pod comes and goes.
     let mut events = 0;
     for minute in 0..60 {
@@ -26,13 +31,12 @@ fn two_hundred_pending_members_wait_quietly() {
         events += 4;
     }
     world.run();
+    // The scheduler's own, every five minutes.
     let flushes = 60 / 5 + 1;
-    let retries = world.sim.cycles() - before;
-    let allowed = 200 * (events + flushes) + 60;
-    println!("{retries} cycles in an hour for 200 pending members and {events} events");
-    assert!(retries <= allowed, "{retries} cycles, {allowed} allowed");
-    let pending = world.members("big-0").len();
-    assert_eq!(pending, 10);
+    let after = attempts(&world);
+    let most = before.iter().zip(&after).map(|(before, after)| after - before).max().unwrap_or(0);
+    println!("at most {most} retries of a pod in an hour of {events} events and {flushes} flushes");
+    assert!(most > 0 && most <= events + flushes, "{most} retries, {events} events, {flushes} flushes");
     // Nothing changed for them, and neither did what they say.
     let mut reasons: Vec<String> = world
         .members("big-0")
@@ -44,18 +48,6 @@ fn two_hundred_pending_members_wait_quietly() {
     reasons.sort();
     reasons.dedup();
     assert_eq!(reasons.len(), 1, "{reasons:#?}");
-}
-
-#[test]
-fn large_gangs_take_two_cycles_a_member() {
-    for members in [8, 64] {
-        let nodes: Vec<i64> = vec![8; 200];
-        let mut world = World::of(&nodes);
-        world.gang("big", members, 8);
-        world.run();
-        assert_eq!(world.running("big"), members as usize);
-        assert!(world.attempts("big") <= 2 * members as usize, "{} attempts", world.attempts("big"));
-    }
 }
 
 #[test]

@@ -5,11 +5,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stowage_host::framework::{Handle, Plugin};
+use stowage_host::framework::{Handle, Plugin, Status};
 use stowage_host::host::{self, Module, WasmPlugin};
 use stowage_host::object::{NodeObject, PodObject};
 use stowage_host::publisher::NodeStateMode;
 use stowage_host::simulation::{Change, Options, PluginFactory, Rest, Simulation, StoredPod};
+
+use super::recorder::{Answers, Recorder};
 
 thread_local! {
     /// Compiled once for all tests of a thread.
@@ -24,6 +26,8 @@ pub struct World {
     pub sim: Simulation,
     /// Changes so far; the next comes a little later.
     pub clock: Duration,
+    /// What the module answered.
+    answers: Answers,
 }
 
 /// A pod to be.
@@ -34,6 +38,8 @@ pub struct Spec {
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
     pub priority: i32,
+    /// Creation, by default when the pod is submitted.
+    pub created: Option<&'static str>,
     pub extra: Value,
 }
 
@@ -45,6 +51,7 @@ impl Spec {
             labels: BTreeMap::new(),
             annotations: BTreeMap::new(),
             priority: 0,
+            created: None,
             extra: json!({}),
         }
     }
@@ -71,6 +78,11 @@ impl Spec {
         self
     }
 
+    pub fn created(mut self, timestamp: &'static str) -> Self {
+        self.created = Some(timestamp);
+        self
+    }
+
     /// Further fields of the spec.
     pub fn with(mut self, extra: Value) -> Self {
         self.extra = extra;
@@ -91,7 +103,8 @@ impl Spec {
             spec[key] = value.clone();
         }
         let pod = json!({
-            "metadata": {"name": self.name, "namespace": "ml", "labels": self.labels, "annotations": self.annotations},
+            "metadata": {"name": self.name, "namespace": "ml", "labels": self.labels, "annotations": self.annotations,
+                "creationTimestamp": self.created},
             "spec": spec,
         });
         PodObject::from_json(&pod).expect("a pod")
@@ -113,11 +126,11 @@ pub fn labelled_node(name: &str, gpus: i64, labels: &Value) -> NodeObject {
     )
 }
 
-fn factory(policy: Value) -> PluginFactory {
+fn factory(policy: Value, answers: Answers) -> PluginFactory {
     Box::new(move |handle: Rc<dyn Handle>| {
-        let plugin =
-            MODULE.with(|module| WasmPlugin::new(module, &policy.to_string(), handle, host::Options::default()));
-        Ok(Box::new(plugin?) as Box<dyn Plugin>)
+        let module =
+            MODULE.with(|module| WasmPlugin::new(module, &policy.to_string(), handle, host::Options::default()))?;
+        Ok(Box::new(Recorder { module, answers: answers.clone() }) as Box<dyn Plugin>)
     })
 }
 
@@ -132,8 +145,9 @@ impl World {
     }
 
     pub fn with_options(nodes: impl IntoIterator<Item = NodeObject>, policy: Value, options: Options) -> Self {
-        let sim = Simulation::new(nodes, [], factory(policy), options).expect("the module starts");
-        Self { sim, clock: Duration::ZERO }
+        let answers = Answers::default();
+        let sim = Simulation::new(nodes, [], factory(policy, answers.clone()), options).expect("the module starts");
+        Self { sim, clock: Duration::ZERO, answers }
     }
 
     /// Lets it happen a millisecond after what came before.
@@ -182,6 +196,13 @@ impl World {
             Some(Ok(node)) => format!("bound to {node}"),
             None => "never tried".to_owned(),
         }
+    }
+
+    /// What an extension point answered about a pod, in order.
+    pub fn answers_of(&self, pod: &str, point: &str) -> Vec<Status> {
+        let answers = self.answers.borrow();
+        let of_pod = answers.iter().filter(|answer| answer.pod == pod && answer.point == point);
+        of_pod.map(|answer| answer.status.clone()).collect()
     }
 
     /// Members of a gang, with those that are on nodes.

@@ -24,6 +24,8 @@ use crate::sorted_map::SortedMap;
 
 /// Gangs whose cut waits have been logged that are remembered.
 const MAX_LOGGED: usize = 64;
+/// Most nominated pods of a node that are counted.
+const MAX_NOMINATED: usize = 256;
 
 /// The gang part of the policy, and the pod of this cycle.
 #[derive(Debug)]
@@ -32,7 +34,7 @@ pub struct Gangs {
     knowledge: Knowledge,
     book: Book,
     /// What preemption has freed on each node so far in this cycle.
-    emptied: SortedMap<NodeRow, Resources>,
+    emptied: SortedMap<NodeRow, Emptied>,
     /// Nodes that may be read again in a cycle before they are refused.
     rereads_per_cycle: u32,
     rereads: u32,
@@ -42,6 +44,34 @@ pub struct Gangs {
     logged: Vec<Box<str>>,
     /// Creation of the newest pod seen, milliseconds since 1970: a clock where no publisher runs, or has nothing to say.
     newest_ms: i64,
+}
+
+/// A node without the pods that preemption tries to do without.
+#[derive(Debug, Default)]
+struct Emptied {
+    /// Hashes of the UIDs of those pods.
+    without: Vec<u64>,
+    /// What they request.
+    freed: Resources,
+}
+
+impl Emptied {
+    fn take_out(&mut self, pod: u64, request: &Resources) {
+        if !self.without.contains(&pod) {
+            self.without.push(pod);
+            self.freed.add_all(request);
+        }
+    }
+
+    /// Answers whether the pod had been taken out.
+    fn put_back(&mut self, pod: u64, request: &Resources) -> bool {
+        let found = self.without.iter().position(|other| *other == pod);
+        if let Some(at) = found {
+            self.without.swap_remove(at);
+            self.freed.sub_all(request);
+        }
+        found.is_some()
+    }
 }
 
 /// What gangs need to know of a pod.
@@ -104,6 +134,7 @@ impl Gangs {
         host: &mut impl Host,
     ) -> Code {
         self.emptied.clear();
+        self.knowledge.nominated.clear();
         self.rereads = self.rereads_per_cycle;
         self.filters = false;
         let Some(gang) = &pod.gang else { return Code::Skip };
@@ -231,7 +262,7 @@ impl Gangs {
 
     fn judge(&mut self, row: NodeRow, qos: Option<&Qos>, cluster: &Cluster) -> Result<(), String> {
         let view = View { knowledge: &self.knowledge, qos, cluster };
-        self.book.filter(row, self.emptied.get(&row), &view)
+        self.book.filter(row, self.emptied.get(&row).map(|emptied| &emptied.freed), &view)
     }
 
     /// Preemption tries the current node without the target pod, or with it again.
@@ -240,14 +271,21 @@ impl Gangs {
         let Some(at) = cluster.find(&name).or_else(|| cluster.read(host, &name)) else { return };
         let options = RequestOptions { pod_level: policy.pod_level_resources };
         let Ok(target) = PodInfo::read(host.target_pod(), &mut cluster.names, &options) else { return };
-        let freed = self.emptied.get_mut(&at.row());
-        match (freed, without) {
-            (Some(freed), true) => freed.add_all(&request(&target)),
-            (Some(freed), false) => freed.sub_all(&request(&target)),
-            (None, true) => drop(self.emptied.insert(at.row(), request(&target))),
-            // A pod that is nominated there: the scheduler's own fit counts it.
-            (None, false) => {}
+        let (pod, request) = (node_state::uid_hash(&target.uid), request(&target));
+        if without {
+            self.emptied.update(at.row(), |emptied| emptied.take_out(pod, &request));
+            return;
         }
+        if self.emptied.get_mut(&at.row()).is_some_and(|emptied| emptied.put_back(pod, &request)) {
+            return;
+        }
+        // Not one that was taken out: it is nominated to the node. The scheduler adds such pods before each Filter and
+        // never takes them out again.
+        self.knowledge.nominated.update(at.row(), |pods| {
+            if pods.len() < MAX_NOMINATED && !pods.iter().any(|(other, _)| *other == pod) {
+                pods.push((pod, request));
+            }
+        });
     }
 
     /// The pod is about to go to the node in this row.

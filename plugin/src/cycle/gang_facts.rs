@@ -7,7 +7,7 @@ use super::qos::Qos;
 use crate::cluster::gangs::Labelled;
 use crate::cluster::{Cluster, Node};
 use crate::config::Gang;
-use crate::object::{NodeRules, ResourceId};
+use crate::object::{NodeRules, ResourceId, Resources};
 use crate::policy::gang::book::Facts;
 use crate::policy::gang::planner::NodeRow;
 use crate::policy::qos::class::PodClass;
@@ -25,6 +25,8 @@ pub struct Knowledge {
     rules: SortedMap<u64, (NodeRules, u64)>,
     /// The number of the rules of the member at hand: QoS can tell of no other.
     current: u64,
+    /// Pods that the scheduler counted in where they are nominated, in this cycle: hashes of their UIDs, and requests.
+    pub nominated: SortedMap<NodeRow, Vec<(u64, Resources)>>,
 }
 
 impl Knowledge {
@@ -34,6 +36,7 @@ impl Knowledge {
             excluded_roles: policy.excluded_roles.iter().map(|role| role.as_str().into()).collect(),
             rules: SortedMap::default(),
             current: 0,
+            nominated: SortedMap::default(),
         }
     }
 
@@ -106,6 +109,11 @@ impl Facts for View<'_> {
         let Some(node) = self.cluster.at_row(node) else { return 0 };
         // Emptying a node lowers no measurement.
         self.allowance(node, resource).unwrap_or_else(|| node.allocatable.get(resource))
+    }
+
+    fn nominated(&self, node: NodeRow, resource: ResourceId, leave_out: &dyn Fn(u64) -> bool) -> i64 {
+        let there = self.knowledge.nominated.get(&node).into_iter().flatten().filter(|(pod, _)| !leave_out(*pod));
+        there.map(|(_, request)| request.get(resource)).fold(0, i64::saturating_add)
     }
 
     fn domain(&self, node: NodeRow) -> Option<u32> {

@@ -144,7 +144,10 @@ impl Book {
             if strict && !started {
                 self.drop_slots(at);
             }
-            self.refuse(at, kind, node);
+            let clock_ms = self.clock_ms;
+            if let Some(gang) = self.gang_mut(at) {
+                gang.refuse(kind, node, clock_ms, facts);
+            }
             return None;
         }
         if !facts.exists(node) || self.overfull(node, facts) {
@@ -245,16 +248,6 @@ impl Book {
         let empty = Question { gang: at, empty_nodes: true, ..Question::default() };
         let may_help = self.plan(&empty, facts).is_ok();
         Rejection::no_room(&gang.key, counts, gang.min(), &no_plan.shortage, kind, may_help, facts)
-    }
-
-    fn refuse(&mut self, at: usize, kind: u16, node: NodeRow) {
-        let Some(gang) = self.gang_mut(at) else { return };
-        // What others refused once they may accept later; the oldest refusal is forgotten first.
-        if gang.refused.len() >= 64 {
-            gang.refused.remove(0);
-        }
-        gang.refused.push((kind, node));
-        gang.composition = gang.composition.saturating_add(1);
     }
 
     /// Whether the pod of this cycle is a member of a gang.

@@ -59,6 +59,24 @@ pub(super) struct Member {
     pub attempts: u32,
 }
 
+/// Most refusals of a gang that are remembered.
+const MAX_REFUSALS: usize = 64;
+/// For so long is a refusal believed, as long as the scheduler leaves a pod alone that no event concerns.
+const REFUSAL_MS: i64 = 300_000;
+
+/// A node that other plugins refused to members of a kind although there seemed to be room.
+///
+/// Some refuse it for good, such as for a volume in another zone. Others do so for a pod that is leaving or was nominated,
+/// and would take the member a moment later.
+#[derive(Clone, Debug)]
+pub(super) struct Refusal {
+    pub kind: u16,
+    pub node: NodeRow,
+    /// What the node had left of each resource that the kind asks for.
+    free: Vec<i64>,
+    at_ms: i64,
+}
+
 /// How a gang that found places for all fared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Turn {
@@ -125,8 +143,8 @@ pub(super) struct Gang {
     pub attempts: u64,
     /// The cycle of the last attempt.
     pub last_cycle: u64,
-    /// Nodes that other plugins refused to members of a kind although there seemed to be room.
-    pub refused: Vec<(u16, NodeRow)>,
+    /// The newest last.
+    refused: Vec<Refusal>,
     pub progress: Progress,
     /// Changes with the members, for what is remembered about them.
     pub composition: u64,
@@ -183,10 +201,39 @@ impl Gang {
                 Some(place) => *place = kind,
                 None => self.kinds.push(kind),
             }
-            self.refused.retain(|(refused, _)| usize::from(*refused) != at);
+            self.refused.retain(|refusal| usize::from(refusal.kind) != at);
             at
         });
         u16::try_from(at).unwrap_or(u16::MAX)
+    }
+
+    /// What the node has left of each resource that the kind asks for.
+    fn free_for(&self, kind: u16, node: NodeRow, facts: &impl Facts) -> Vec<i64> {
+        let request = self.kinds.get(usize::from(kind)).map(|kind| kind.request.iter());
+        let asked = request.into_iter().flatten().filter(|(_, amount)| *amount > 0);
+        asked.map(|(id, _)| facts.free(node, id)).collect()
+    }
+
+    /// Other plugins refuse the node to members of the kind.
+    pub fn refuse(&mut self, kind: u16, node: NodeRow, clock_ms: i64, facts: &impl Facts) {
+        let refusal = Refusal { kind, node, free: self.free_for(kind, node, facts), at_ms: clock_ms };
+        self.refused.retain(|old| (old.kind, old.node) != (kind, node));
+        if self.refused.len() >= MAX_REFUSALS {
+            self.refused.remove(0);
+        }
+        self.refused.push(refusal);
+        self.composition = self.composition.saturating_add(1);
+    }
+
+    /// Whether the node is still taken for one that other plugins refuse to members of the kind: nothing was freed on it
+    /// since, and not long ago.
+    pub fn is_refused(&self, kind: u16, node: NodeRow, clock_ms: i64, facts: &impl Facts) -> bool {
+        let refusal = self.refused.iter().find(|refusal| (refusal.kind, refusal.node) == (kind, node));
+        refusal.is_some_and(|refusal| {
+            let free = self.free_for(kind, node, facts);
+            clock_ms.saturating_sub(refusal.at_ms) < REFUSAL_MS
+                && refusal.free.iter().zip(&free).all(|(then, now)| now <= then)
+        })
     }
 
     /// The largest minimum that a member states, 0 if none does.
@@ -203,7 +250,10 @@ impl Gang {
                     counts.pending = counts.pending.saturating_add(1);
                     counts.slots = counts.slots.saturating_add(1);
                 }
-                Place::Placed(_) => counts.running = counts.running.saturating_add(1),
+                // Whoever has left the ledger is counted by node state, or gone.
+                Place::Placed(_) => {
+                    counts.running = counts.running.saturating_add(facts.in_ledger(member.uid).into());
+                }
             }
         }
         counts

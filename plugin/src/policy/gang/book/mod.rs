@@ -58,6 +58,8 @@ pub trait Facts {
     fn free(&self, node: NodeRow, resource: ResourceId) -> i64;
     /// All there is of a resource.
     fn allocatable(&self, node: NodeRow, resource: ResourceId) -> i64;
+    /// What pods that are nominated to the node ask for, as far as this cycle has shown them, but for those left out.
+    fn nominated(&self, node: NodeRow, resource: ResourceId, leave_out: &dyn Fn(u64) -> bool) -> i64;
     /// The node's topology domain.
     fn domain(&self, node: NodeRow) -> Option<u32>;
     /// Whether pods with these rules (see [`Pod::rules`]) may run on the node.

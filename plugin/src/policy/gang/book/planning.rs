@@ -90,6 +90,16 @@ impl Book {
         self.plan_members(&fewest, question, facts)
     }
 
+    /// What the node keeps for nominated pods that are not of the gang, nor of those that start together with it. Until
+    /// they are placed, the scheduler counts them in as if they were there.
+    pub(super) fn nominated(&self, gang: usize, node: NodeRow, resource: ResourceId, facts: &impl Facts) -> i64 {
+        let own = |uid| {
+            let gangs = self.unit(gang).into_iter().filter_map(|at| self.gang(at));
+            gangs.flat_map(|gang| &gang.members).any(|member| member.uid == uid)
+        };
+        facts.nominated(node, resource, &own)
+    }
+
     /// A gang and those that start together with it.
     pub(super) fn unit(&self, gang: usize) -> Vec<usize> {
         let mut unit = vec![gang];
@@ -236,7 +246,8 @@ impl<F: Facts> Nodes for View<'_, F> {
         let freed = self.question.freed.filter(|(at, _)| *at == node).map_or(0, |(_, freed)| freed.get(resource));
         let kinds = self.slots(node).chain(self.taken(node)).chain(self.fixed_here(node));
         let used = kinds.map(|kind| kind.request.get(resource)).fold(0, i64::saturating_add);
-        self.facts.free(node, resource).saturating_add(freed).saturating_sub(used)
+        let nominated = self.book.nominated(self.question.gang, node, resource, self.facts);
+        self.facts.free(node, resource).saturating_add(freed).saturating_sub(used).saturating_sub(nominated)
     }
 
     fn limit(&self, node: NodeRow) -> u32 {
@@ -264,7 +275,9 @@ impl<F: Facts> Nodes for View<'_, F> {
         }
         // One per node, and one may be there already.
         let alone = kind.per_node == u32::MAX || !(self.has_sibling(node) || self.fixed_here(node) == Some(*kind));
-        alone && self.facts.allows(node, kind.rules) && !gang.refused.contains(&(demand.kind, node))
+        alone
+            && self.facts.allows(node, kind.rules)
+            && !gang.is_refused(demand.kind, node, self.book.clock_ms, self.facts)
     }
 
     fn domain(&self, node: NodeRow) -> Option<u32> {

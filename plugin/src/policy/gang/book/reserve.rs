@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::gang::{Place, Turn};
 use super::planning::{Planned, Question, Told};
 use super::{Book, Facts, Rejection, Slot, hash};
+use crate::object::ResourceId;
 use crate::policy::gang::planner::NodeRow;
 use crate::sort::sort;
 
@@ -65,10 +66,11 @@ impl Book {
             let passed = || like_it && passed.binary_search(&planned.node).is_ok();
             (like_it && planned.node == node) || passed() || (facts.is_known(planned.node) && !(like_it && all_seen))
         };
-        if plan.iter().all(accepted) {
+        let nominated = |planned: &Planned| self.nominated(at, planned.node, ResourceId::PODS, facts) > 0;
+        if plan.iter().all(|planned| accepted(planned) && !nominated(planned)) {
             return Ok(plan);
         }
-        // Other plugins refuse some of the nodes, or nothing is known of them: plan again.
+        // Other plugins refuse some of the nodes, nothing is known of them, or others are nominated there: plan again.
         let question = Question {
             gang: at,
             member: Some(name),

@@ -153,3 +153,16 @@ fn note<'a>(values: &mut [Option<&'a str>], key: &str, value: &'a str) -> bool {
     let place = known.and_then(|(_, key)| values.get_mut(usize::from(*key as u8)));
     place.map(|place| *place = Some(value)).is_some()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Key;
+
+    #[test]
+    fn every_key_is_documented() {
+        let text = include_str!("../../../../../docs/gang.md");
+        for (key, _) in Key::ALL {
+            assert!(text.contains(&format!("`{key}")), "{key}");
+        }
+    }
+}

@@ -365,6 +365,31 @@ fn a_place_that_other_plugins_refuse_is_found_elsewhere() {
 }
 
 #[test]
+fn a_place_that_others_refused_for_a_moment_is_good_again() {
+    let mut world = World::of(&[3]);
+    world.pod("leaving", 1).node = Some(0);
+    world.queue.clear();
+    world.gang("a", 2, 1);
+    world.step();
+    world.step();
+    // Something keeps the second member off its place, and the first is lost.
+    world.cluster.refused = vec![(1, 0)];
+    world.step();
+    world.delete("a-1");
+    world.event();
+    world.run();
+    assert_eq!(world.running("a"), 0);
+    world.cluster.refused.clear();
+    world.member("a", 1, 2, 1);
+    world.run();
+    assert_eq!(world.running("a"), 0, "the refusal is believed for a while");
+    world.delete("leaving");
+    world.event();
+    world.run();
+    assert_eq!(world.running("a"), 2, "{}", world.reason("a-0"));
+}
+
+#[test]
 fn one_per_node() {
     let mut world = World::of(&[8, 8]);
     world.gang("a", 3, 1);

@@ -97,6 +97,11 @@ impl Facts for Cluster {
         self.nodes[node as usize].capacity.get(resource)
     }
 
+    fn nominated(&self, node: NodeRow, resource: ResourceId, leave_out: &dyn Fn(u64) -> bool) -> i64 {
+        let there = self.pods.iter().filter(|pod| pod.nominated == Some(node) && pod.node.is_none());
+        there.filter(|pod| !leave_out(pod.uid())).map(|pod| pod.request.get(resource)).sum()
+    }
+
     fn domain(&self, node: NodeRow) -> Option<u32> {
         self.nodes[node as usize].domain
     }
