@@ -49,6 +49,14 @@ pub fn check(expected: &Expectations, simulation: &Simulation) -> Vec<String> {
     for (pattern, text) in &expected.pending {
         pods.pending(pattern, text, &mut failures);
     }
+    for (pattern, most) in &expected.attempts {
+        pods.matching(pattern, &mut failures);
+        for pod in simulation.pods().iter().filter(|pod| pattern::pod(pattern, &pod.info.key)) {
+            if pod.attempts.len() > *most {
+                failures.push(format!("{} should take {most} cycles, takes {}", pod.info.key, pod.attempts.len()));
+            }
+        }
+    }
     for pattern in &expected.gone {
         if let Some(pod) = pods.0.keys().find(|pod| pattern::pod(pattern, pod)) {
             failures.push(format!("{pod} should be gone"));

@@ -65,6 +65,8 @@ pub struct Expectations {
     pub all_or_none: Vec<Vec<String>>,
     /// Pods that must be pending, and what their reason must contain; `*` stands for anything.
     pub pending: BTreeMap<String, String>,
+    /// Pods, and the most cycles that each of them may have taken.
+    pub attempts: BTreeMap<String, usize>,
     /// Pods that must not exist any more.
     pub gone: Vec<String>,
     /// How many pods are placed and pending.
@@ -117,7 +119,7 @@ impl Case {
         if let Some(key) = steps.chain([&case.expected]).flat_map(|expected| expected.unknown.keys()).next() {
             bail!(
                 "{name}: unknown key {key}; known are about, cluster, workload, policy, seeds, nodeState, timeline, \
-                 placements, sameNode, differentNodes, noneOf, allOrNone, pending, gone, placed"
+                 placements, sameNode, differentNodes, noneOf, allOrNone, pending, attempts, gone, placed"
             );
         }
         if case.timeline.windows(2).any(|steps| steps[0].at > steps[1].at) {
