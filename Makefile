@@ -4,7 +4,7 @@ CARGO ?= cargo
 WASM_TARGET := wasm32-wasip1
 STOWAGE = $(CARGO) run --quiet --release --bin stowage --
 
-.PHONY: help setup module demo test lint bench fuzz clean
+.PHONY: help setup module demo test soak lint bench fuzz clean
 
 help: ## What there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -33,6 +33,10 @@ lint: setup ## Formatting, clippy on every target, docs
 
 test: lint ## Everything: lints, native tests, property tests, scenarios on the real module
 	$(CARGO) test --workspace
+
+soak: setup ## The gang properties with STOWAGE_CASES random cases each (default 50000)
+	STOWAGE_CASES=$(or $(STOWAGE_CASES),50000) $(CARGO) test --package stowage-plugin --lib gang -- --nocapture
+	STOWAGE_CASES=$(or $(STOWAGE_CASES),50000) $(CARGO) test --package stowage-host-tests --test gang histories -- --nocapture
 
 bench: setup ## Cost per call and its growth with the cluster (criterion, wasmtime fuel)
 	$(CARGO) bench --workspace
