@@ -20,7 +20,9 @@ demo: module ## Pack a TFJob onto one of two GPU nodes, then spread it
 	@echo
 	@echo "A TFJob (1 parameter server, 4 workers with a GPU each) on two nodes with 4 GPUs, default policy:"
 	@echo "everything goes to one node, the other keeps its 4 GPUs free for the next job."
-	@$(STOWAGE) run -c examples/tfjob/cluster.yaml -w examples/tfjob/workload.yaml -p examples/tfjob/policy.json
+	@$(STOWAGE) run -c examples/tfjob/cluster.yaml -w examples/tfjob/workload.yaml -p examples/tfjob/policy.json \
+		--html target/demo.html
+	@echo "As a page to look around in: target/demo.html"
 	@echo
 	@echo "The same with the shape reversed and gangs off (policy-spread.json): the emptier node wins, both end up half used."
 	@$(STOWAGE) run -c examples/tfjob/cluster.yaml -w examples/tfjob/workload.yaml -p examples/tfjob/policy-spread.json

@@ -11,6 +11,7 @@ pub mod load;
 pub mod measurement;
 pub mod object;
 pub mod openb;
+pub mod picture;
 mod protobuf;
 pub mod publisher;
 pub mod recording;

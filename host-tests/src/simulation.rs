@@ -30,7 +30,7 @@ use crate::object::{NodeObject, PodObject};
 use crate::publisher::{NodeStateMode, Publisher};
 use crate::scheduler::handle::{LogSink, SchedulerHandle};
 use crate::scheduler::pod::{PodInfo, Uid};
-use crate::scheduler::report::CycleReport;
+use crate::scheduler::report::{CycleReport, ReportSink};
 use crate::scheduler::{Outcome, Preemption, Profile, Sampling, Scheduler, Ties, Time, unmodelled};
 
 /// Makes the scheduler's plugin, at the start and after every restart.
@@ -51,6 +51,8 @@ pub struct Options {
     pub pod_groups: Vec<PodGroup>,
     /// Keep reports about the pod with this `namespace/name`.
     pub explain: Option<String>,
+    /// Is told of every scheduling cycle.
+    pub on_report: Option<ReportSink>,
     /// Time that a scheduling cycle takes.
     pub cycle_time: Duration,
     /// Time from the end of a cycle until the pod is bound and everyone knows.
@@ -73,6 +75,7 @@ impl Default for Options {
             node_state: NodeStateMode::default(),
             pod_groups: Vec::new(),
             explain: None,
+            on_report: None,
             cycle_time: Duration::from_micros(150),
             bind_latency: Duration::from_millis(3),
             termination: Duration::from_secs(1),
@@ -404,5 +407,11 @@ impl Simulation {
 }
 
 fn profile(options: &Options) -> Profile {
-    Profile { sampling: options.sampling, ties: options.ties, seed: options.seed, explain: options.explain.clone() }
+    Profile {
+        sampling: options.sampling,
+        ties: options.ties,
+        seed: options.seed,
+        explain: options.explain.clone(),
+        on_report: options.on_report.clone(),
+    }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::MODULE_MISBEHAVED;
-use super::inputs::{Inputs, Log};
+use super::inputs::{Explain, Inputs, Log};
 use super::output::{Format, Table, explain_line, line, report_module};
 
 /// Show every node's verdict and score for one pod
@@ -72,10 +72,10 @@ struct Node {
 
 /// What the module logs of each score when its policy has `explain` set.
 #[derive(Debug, Deserialize)]
-struct ScoreLine {
-    pod: String,
-    node: String,
-    parts: BTreeMap<String, Value>,
+pub(super) struct ScoreLine {
+    pub pod: String,
+    pub node: String,
+    pub parts: BTreeMap<String, Value>,
 }
 
 /// Runs the command.
@@ -85,7 +85,7 @@ struct ScoreLine {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trial = args.inputs.read()?;
     let key = if args.pod.contains('/') { args.pod.clone() } else { format!("default/{}", args.pod) };
-    let (mut simulation, log) = start(&args.inputs, &trial, &key)?;
+    let (mut simulation, log) = start(&args.inputs, &trial, &Explain::Pod(key.clone()))?;
     simulation.run_until_idle()?;
     let Some(report) = simulation.reports().last() else { bail!("{}", not_scheduled(&simulation, &key)) };
     let earlier = simulation.reports().iter().rev().skip(1).rev();
@@ -100,16 +100,16 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Our module tells the parts of its scores if asked to; other modules may refuse a policy that asks.
-fn start(inputs: &Inputs, trial: &Trial, key: &str) -> anyhow::Result<(Simulation, Log)> {
+pub(super) fn start(inputs: &Inputs, trial: &Trial, whom: &Explain) -> anyhow::Result<(Simulation, Log)> {
     let policy = if trial.policy.trim().is_empty() { "{}" } else { &trial.policy };
     if let Ok(Value::Object(mut policy)) = serde_json::from_str(policy) {
         policy.insert("explain".to_owned(), json!(true));
         let asking = Trial { policy: Value::Object(policy).to_string(), ..trial.clone() };
-        if let Ok(started) = inputs.simulation(&asking, Some(key.to_owned())) {
+        if let Ok(started) = inputs.simulation(&asking, whom) {
             return Ok(started);
         }
     }
-    inputs.simulation(trial, Some(key.to_owned()))
+    inputs.simulation(trial, whom)
 }
 
 fn not_scheduled(simulation: &Simulation, key: &str) -> String {

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::publisher::NodeStateMode;
+use crate::scheduler::report::ReportSink;
 use crate::simulation::{Options, Simulation};
 use crate::trial::{Trial, load_module};
 use anyhow::{Context as _, bail};
 use stowage::config::Policy;
 
+use super::digest::Digest;
 use super::output;
 
 /// Cluster, workload, policy and module.
@@ -37,6 +39,18 @@ pub struct Inputs {
 
 /// Lines that the module logged: severity and text.
 pub type Log = Rc<RefCell<Vec<(i32, String)>>>;
+
+/// Whose scheduling cycles are looked into.
+#[derive(Clone, Debug, Default)]
+pub enum Explain {
+    /// Nobody's.
+    #[default]
+    Nobody,
+    /// The pod's with this `namespace/name`.
+    Pod(String),
+    /// Everybody's; what they say is kept small.
+    Everybody(Rc<Digest>),
+}
 
 impl Inputs {
     /// The files.
@@ -83,15 +97,22 @@ impl Inputs {
     }
 
     /// A simulation of the trial. The module's log is kept for after the run, since progress is shown meanwhile.
-    pub fn simulation(&self, trial: &Trial, explain: Option<String>) -> anyhow::Result<(Simulation, Log)> {
+    pub fn simulation(&self, trial: &Trial, whom: &Explain) -> anyhow::Result<(Simulation, Log)> {
         let log = Log::default();
         let sink = log.clone();
+        let digest = if let Explain::Everybody(digest) = whom { Some(digest.clone()) } else { None };
+        let on_report = digest.clone().map(|digest| ReportSink(Rc::new(move |report| digest.add(report))));
         let progress = output::progress(trial.cluster.pods.len() + trial.workload.pods.len());
         let options = Options {
             seed: self.seed,
             node_state: self.node_state,
-            explain,
-            log: Rc::new(move |severity, line: &str| sink.borrow_mut().push((severity, line.to_owned()))),
+            explain: if let Explain::Pod(key) = whom { Some(key.clone()) } else { None },
+            on_report,
+            log: Rc::new(move |severity, line: &str| {
+                if !digest.as_ref().is_some_and(|digest| digest.hear(line)) {
+                    sink.borrow_mut().push((severity, line.to_owned()));
+                }
+            }),
             on_cycle: Rc::new(move |cycles| progress.set_position(cycles)),
             ..Options::default()
         };

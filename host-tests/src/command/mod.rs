@@ -7,11 +7,13 @@ mod bench;
 mod check;
 mod compare;
 mod completions;
+mod digest;
 mod explain;
 mod inputs;
 mod inspect;
 mod output;
 mod record;
+mod render;
 mod replay;
 mod run;
 mod schema;
@@ -44,6 +46,7 @@ enum Command {
     Inspect(inspect::Args),
     Test(test::Args),
     Compare(compare::Args),
+    Render(render::Args),
     Check(check::Args),
     Schema(schema::Args),
     Bench(bench::Args),
@@ -60,6 +63,7 @@ pub fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Render(args) => render::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Bench(args) => bench::run(&args),

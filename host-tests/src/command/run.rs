@@ -2,16 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use anyhow::Context as _;
 
 use crate::anonymize::anonymize;
-use crate::trial::{NodeOutcome, Outcome, Trial};
+use crate::trial::{Before, NodeOutcome, Outcome, Trial, amount};
 
-use super::MODULE_MISBEHAVED;
-use super::inputs::Inputs;
+use super::digest::Digest;
+use super::inputs::{Explain, Inputs};
 use super::output::{Format, Table, line, report_module};
 use super::watch::watch;
+use super::{MODULE_MISBEHAVED, explain, render};
 
 /// Show where the pods of a workload would go, and why others wait
 ///
@@ -31,6 +33,12 @@ pub struct Args {
     /// What to print
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
+    /// Also draw a page of it: nodes before and after, pending pods, why each pod went where it went
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Also say in JSON what each pod's last cycle made of the nodes; --html does so anyway
+    #[arg(long)]
+    explain: bool,
 }
 
 /// Runs the command.
@@ -47,9 +55,19 @@ fn run_once(args: &Args) -> anyhow::Result<ExitCode> {
         write_anonymous(&trial, path)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (mut simulation, log) = args.inputs.simulation(&trial, None)?;
+    let digest = Rc::new(Digest::default());
+    let (mut simulation, log) = if args.explain || args.html.is_some() {
+        explain::start(&args.inputs, &trial, &Explain::Everybody(digest.clone()))?
+    } else {
+        args.inputs.simulation(&trial, &Explain::Nobody)?
+    };
+    let before = Before::of(&simulation);
     let rest = simulation.run_until_idle()?;
-    let outcome = Outcome::of(&simulation, rest);
+    let mut outcome = Outcome::of(&simulation, rest);
+    outcome.add_pods(&simulation, &before, &mut digest.take());
+    if let Some(file) = &args.html {
+        render::write(&outcome, file)?;
+    }
     match args.output {
         Format::Json => line(serde_json::to_string_pretty(&outcome)?),
         Format::Table => print(&outcome),
@@ -118,18 +136,4 @@ fn nodes(nodes: &[NodeOutcome]) -> Table {
         table.row(std::iter::once(node.name.clone()).chain(cells));
     }
     table
-}
-
-/// An amount in the unit that people think in.
-fn amount(resource: &str, value: i64) -> String {
-    match resource {
-        "cpu" if value % 1000 == 0 => (value / 1000).to_string(),
-        "cpu" => format!("{:.1}", value as f64 / 1000.0),
-        "memory" => {
-            let gibibytes = value as f64 / f64::from(1 << 30);
-            let rounded = (gibibytes * 10.0).round() / 10.0;
-            format!("{rounded}Gi")
-        }
-        _ => value.to_string(),
-    }
 }

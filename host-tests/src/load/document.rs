@@ -70,6 +70,12 @@ impl Source {
         &self.name
     }
 
+    /// What it holds, without a byte order mark.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The objects of the file, with the items of lists in their place.
     ///
     /// # Errors

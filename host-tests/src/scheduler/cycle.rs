@@ -46,7 +46,8 @@ struct Search {
 impl Scheduler {
     /// Runs the scheduling cycle of a pod that was just popped. On success the pod is in the cache.
     pub fn schedule(&mut self, queued: &QueuedPod, now: Time) -> Outcome {
-        if self.profile.explain.as_deref() == Some(&*queued.info.key) {
+        let kept = self.profile.explain.as_deref() == Some(&*queued.info.key);
+        if kept || self.profile.on_report.is_some() {
             self.report = Some(CycleReport {
                 pod: queued.info.key.to_string(),
                 time: now,
@@ -62,7 +63,12 @@ impl Scheduler {
                 Outcome::Assumed { pod, .. } => report.chosen = pod.node_name().map(str::to_owned),
                 Outcome::Failed { failure, .. } => report.failure = Some(failure.message.to_string()),
             }
-            self.reports.push(report);
+            if let Some(sink) = &self.profile.on_report {
+                (sink.0)(&report);
+            }
+            if kept {
+                self.reports.push(report);
+            }
         }
         outcome
     }

@@ -45,7 +45,7 @@ use self::handle::SchedulerHandle;
 use self::nominator::Nominator;
 use self::plugin::{Failure, Nomination, PluginId};
 use self::pod::PodInfo;
-use self::report::CycleReport;
+use self::report::{CycleReport, ReportSink};
 use crate::framework::{Interfaces, Plugin};
 
 /// Simulated time since the start of the run.
@@ -62,6 +62,8 @@ pub struct Profile {
     pub seed: u64,
     /// Keep a report of every cycle of the pod with this key.
     pub explain: Option<String>,
+    /// Is told of every cycle, whichever pod it was for.
+    pub on_report: Option<ReportSink>,
 }
 
 /// The scheduler: its queue, its plugin, and what it remembers from cycle to cycle.

@@ -1,6 +1,19 @@
 //! What one cycle saw on every node, for people who ask why.
 
+use std::fmt;
+use std::rc::Rc;
+
 use super::Time;
+
+/// Takes the report of every cycle of every pod.
+#[derive(Clone)]
+pub struct ReportSink(pub Rc<dyn Fn(&CycleReport)>);
+
+impl fmt::Debug for ReportSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReportSink")
+    }
+}
 
 /// A cycle, node by node.
 #[derive(Clone, Debug)]

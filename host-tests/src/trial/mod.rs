@@ -1,6 +1,7 @@
 //! A trial: a cluster, a workload and a policy, put together and run.
 
 mod crane;
+mod facts;
 mod outcome;
 
 use std::path::Path;
@@ -9,7 +10,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-pub use outcome::{NodeOutcome, Outcome, Pending, Placement, reason};
+pub use facts::{Before, Candidate, Change as PodChange, Explained, PodFacts, PodOnNode, Refusals};
+pub use outcome::{NodeOutcome, Outcome, Pending, Placement, amount, reason};
 
 use crate::framework::Handle;
 use crate::host::{self, Module, WasmPlugin};

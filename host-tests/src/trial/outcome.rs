@@ -1,18 +1,20 @@
-//! What came of a trial: the JSON that `stowage run` prints, and what its tables are made of.
+//! What came of a trial: the JSON that `stowage run` prints, and what its tables and pictures are made of.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use stowage::object::{ResourceId, ResourceNames, Resources};
 
+use super::facts::{PodFacts, PodOnNode};
 use crate::simulation::{Rest, Simulation, StoredPod};
 
 /// The outcome of a trial.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
     /// Always `v1`.
-    pub schema_version: &'static str,
+    pub schema_version: Cow<'static, str>,
     /// Submitted pods that are bound, in the order of their creation.
     pub placements: Vec<Placement>,
     /// Submitted pods that are not.
@@ -26,7 +28,7 @@ pub struct Outcome {
 }
 
 /// Where a pod went.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
     /// `namespace/name`.
     pub pod: String,
@@ -35,16 +37,19 @@ pub struct Placement {
 }
 
 /// Why a pod waits.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pending {
     /// `namespace/name`.
     pub pod: String,
     /// The message of its condition.
     pub reason: String,
+    /// What else is known of it, if that was asked for.
+    #[serde(flatten)]
+    pub facts: PodFacts,
 }
 
 /// A node's resources: cpu in milli-CPU, memory in bytes, everything else in its own unit.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeOutcome {
     /// The node.
     pub name: String,
@@ -52,6 +57,19 @@ pub struct NodeOutcome {
     pub allocated: BTreeMap<String, i64>,
     /// What it has.
     pub allocatable: BTreeMap<String, i64>,
+    /// Its GPU devices.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gpus: usize,
+    /// Whether it takes no new pods.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unschedulable: bool,
+    /// The pods that were on it before the run or are on it after, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pods: Option<Vec<PodOnNode>>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Outcome {
@@ -65,17 +83,28 @@ impl Outcome {
         let nodes = cluster.nodes().iter().map(|node| {
             let mut allocated = amounts(&node.requested, &names);
             allocated.insert("pods".to_owned(), i64::try_from(node.pods.len()).unwrap_or(i64::MAX));
-            NodeOutcome { name: node.name.to_string(), allocated, allocatable: amounts(&node.allocatable, &names) }
+            NodeOutcome {
+                name: node.name.to_string(),
+                allocated,
+                allocatable: amounts(&node.allocatable, &names),
+                gpus: 0,
+                unschedulable: false,
+                pods: None,
+            }
         });
         Self {
-            schema_version: "v1",
+            schema_version: Cow::Borrowed("v1"),
             placements: placements.collect(),
-            pending: pending.map(|pod| Pending { pod: pod.info.key.to_string(), reason: reason(pod) }).collect(),
+            pending: pending.map(pending_pod).collect(),
             nodes: nodes.collect(),
             cycles: rest.cycles,
             simulated_seconds: (rest.time.as_secs_f64() * 1e6).round() / 1e6,
         }
     }
+}
+
+fn pending_pod(pod: &StoredPod) -> Pending {
+    Pending { pod: pod.info.key.to_string(), reason: reason(pod), facts: PodFacts::default() }
 }
 
 /// Why a pod is not bound, in the scheduler's words.
@@ -91,7 +120,22 @@ pub fn reason(pod: &StoredPod) -> String {
     }
 }
 
-fn amounts(resources: &Resources, names: &ResourceNames) -> BTreeMap<String, i64> {
+pub(super) fn amounts(resources: &Resources, names: &ResourceNames) -> BTreeMap<String, i64> {
     let given = resources.iter().filter(|(id, amount)| *amount != 0 || *id <= ResourceId::MEMORY);
     given.map(|(id, amount)| (names.name(id).to_owned(), amount)).collect()
+}
+
+/// An amount in the unit that people think in.
+#[must_use]
+pub fn amount(resource: &str, value: i64) -> String {
+    match resource {
+        "cpu" if value % 1000 == 0 => (value / 1000).to_string(),
+        "cpu" => format!("{:.1}", value as f64 / 1000.0),
+        "memory" => {
+            let gibibytes = value as f64 / f64::from(1 << 30);
+            let rounded = (gibibytes * 10.0).round() / 10.0;
+            format!("{rounded}Gi")
+        }
+        _ => value.to_string(),
+    }
 }
