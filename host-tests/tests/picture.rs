@@ -132,6 +132,9 @@ fn what_cannot_be_drawn_says_why() {
         assert_eq!(done.status.code(), Some(2), "{stderr}");
         assert!(stderr.contains(message), "{stderr}");
     }
+    let early = stowage(&["run", "-c", "nowhere.yaml", "--html", "x.png"].map(Path::new));
+    let stderr = String::from_utf8_lossy(&early.stderr);
+    assert!(early.status.code() == Some(2) && stderr.contains("a picture is a file *.html"), "{stderr}");
     render(&temporary("empty.json"), "empty.html", &[]);
     render(&temporary("empty.json"), "empty.svg", &[]);
 }

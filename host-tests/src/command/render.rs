@@ -44,15 +44,24 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whether a page goes into this file, by its name.
+///
+/// # Errors
+/// When none does.
+pub fn expect_page(file: &Path) -> anyhow::Result<()> {
+    match extension(file) {
+        "html" | "htm" => Ok(()),
+        _ => bail!("{}: a picture is a file *.html or, with `stowage render`, *.svg", file.display()),
+    }
+}
+
 /// Writes the page of an outcome.
 ///
 /// # Errors
 /// When the file cannot be written, or is none that a page goes into.
 pub fn write(outcome: &Outcome, file: &Path) -> anyhow::Result<()> {
-    match extension(file) {
-        "html" | "htm" => save(file, &picture::html(outcome)?),
-        _ => bail!("{}: a picture is a file *.html or, with `stowage render`, *.svg", file.display()),
-    }
+    expect_page(file)?;
+    save(file, &picture::html(outcome)?)
 }
 
 fn save(file: &Path, picture: &str) -> anyhow::Result<()> {

@@ -50,6 +50,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn run_once(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(file) = &args.html {
+        render::expect_page(file)?;
+    }
     let trial = args.inputs.read()?;
     if let Some(path) = &args.anonymize {
         write_anonymous(&trial, path)?;

@@ -106,13 +106,14 @@ function half(node, when) {
     bar.append(rest);
   }
   const others = pods.filter((pod) => pod.devices.length === 0);
-  // However little a pod requests, it can be pointed at.
-  const least = Math.min(few ? 18 : 5, bars / others.length);
+  // The bar is as full as the node. Within that, however little a pod requests, it can be pointed at.
+  const requested = others.reduce((total, pod) => total + pod.cpu, 0);
+  const length = Math.max(requested * scale, Math.min(others.length * (few ? 12 : 6), 12));
   for (const pod of others) {
     const cell = podCell(pod, `cpu ${when}`);
-    cell.style.width = `${pod.cpu * scale}%`;
-    cell.style.minWidth = `${least}px`;
-    if (Math.max(pod.cpu * scale * bars / 100, least) < 12) cell.textContent = "";
+    const width = length * (0.7 * pod.cpu / Math.max(requested, 1) + 0.3 / others.length);
+    cell.style.width = `${width}%`;
+    if (width * bars / 100 < cell.textContent.length * (few ? 9 : 7) + 4) cell.textContent = "";
     bar.append(cell);
   }
   made.append(bar);
