@@ -4,10 +4,10 @@ CARGO ?= cargo
 WASM_TARGET := wasm32-wasip1
 STOWAGE = $(CARGO) run --quiet --release --bin stowage --
 
-.PHONY: help setup module demo test soak lint bench fuzz clean
+.PHONY: help setup module demo test soak lint e2e oci bench fuzz clean
 
 help: ## What there is to make
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 setup: ## Install the toolchain's wasm target (once)
 	@rustup target list --installed | grep -qx $(WASM_TARGET) || rustup target add $(WASM_TARGET)
@@ -39,6 +39,20 @@ test: lint ## Everything: lints, native tests, property tests, scenarios on the 
 soak: setup ## The gang properties with STOWAGE_CASES random cases each (default 50000)
 	STOWAGE_CASES=$(or $(STOWAGE_CASES),50000) $(CARGO) test --package stowage-plugin --lib gang -- --nocapture
 	STOWAGE_CASES=$(or $(STOWAGE_CASES),50000) $(CARGO) test --package stowage-host-tests --test gang histories -- --nocapture
+
+# etcd, kube-apiserver and kubectl, from their Go modules. Without the version kubectl takes the server for a broken one.
+CONTROL_PLANE := $(CURDIR)/target/control-plane
+KUBERNETES_VERSION := -X k8s.io/component-base/version.gitVersion=v1.33.4 \
+	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=33
+
+e2e: module ## The publisher and the manifests on a real API server (needs Go); with KUBE_SCHEDULER=PROGRAM, the scheduler, too
+	cd e2e/controlplane && go build -trimpath -ldflags "-s -w $(KUBERNETES_VERSION)" -o $(CONTROL_PLANE)/ ./cmd/...
+	$(CARGO) build --package stowage-publisher
+	STOWAGE_CONTROL_PLANE=$(CONTROL_PLANE) STOWAGE_PUBLISHER=$(CURDIR)/target/debug/stowage-publisher \
+		STOWAGE_MODULE=$(CURDIR)/target/stowage.wasm $(CARGO) test --quiet --package stowage-e2e --test e2e -- $(CASE)
+
+oci: module ## The module as an OCI artifact in an image layout: target/oci
+	deploy/oci/layout.sh target/stowage.wasm target/oci
 
 bench: setup ## Cost per call and its growth with the cluster (criterion, wasmtime fuel)
 	$(CARGO) bench --workspace

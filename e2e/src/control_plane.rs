@@ -106,7 +106,7 @@ impl ControlPlane {
             .arg(format!("--cert-dir={}", certificates.display()))
             .arg(format!("--token-auth-file={}", self.folder.join("tokens.csv").display()))
             .arg("--service-account-issuer=https://kubernetes.default.svc")
-            .arg(format!("--service-account-signing-key-file={}", key.display()))
+            .args(["key", "signing-key"].map(|use_of| format!("--service-account-{use_of}-file={}", key.display())))
             .args(["--service-cluster-ip-range=10.0.0.0/24", "--authorization-mode=RBAC"])
             // Nobody here makes service accounts, nor takes a new node's not-ready taint away.
             .arg("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")

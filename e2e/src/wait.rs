@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 /// Far longer than anything should take, so that a busy machine fails no test.
-pub const LONG: Duration = Duration::from_secs(120);
+pub const LONG: Duration = Duration::from_secs(90);
 
 /// Asks again and again until `ask` says that it is so. `Err` of `ask` is why it is not so yet.
 ///

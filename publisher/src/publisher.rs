@@ -123,6 +123,7 @@ impl Publisher {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
             let leads = *leading.borrow_and_update();
+            self.metrics.leader.set(leads.into());
             let next = if leads && self.is_ready() { self.hand_out(Instant::now()) } else { None };
             tokio::select! {
                 biased;
@@ -133,7 +134,7 @@ impl Publisher {
                 _ = tick.tick() => {
                     self.account.passed(now_ms());
                     self.mark_dirty(Instant::now());
-                    self.report(leads);
+                    self.report();
                     health.turned(self.is_ready());
                 }
                 _ = feeds.recv_many(&mut batch, BATCH) => {
@@ -316,13 +317,12 @@ impl Publisher {
         }
     }
 
-    fn report(&mut self, leads: bool) {
+    fn report(&mut self) {
         let (nodes, pods) = self.account.size();
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         self.metrics.nodes.set(count(nodes));
         self.metrics.pods.set(count(pods));
         self.metrics.waiting.set(count(self.nodes.tidy(Instant::now())));
-        self.metrics.leader.set(i64::from(leads));
     }
 
     /// Lets writes under way end.

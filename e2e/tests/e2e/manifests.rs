@@ -32,8 +32,10 @@ pub async fn every_overlay_is_taken(folder: PathBuf) -> Result<()> {
     let before = kubectl.kustomize(&copy.join("overlays/image-volume"))?;
     std::fs::write(&config, std::fs::read_to_string(&config)?.replace("\"binpack\": 1", "\"binpack\": 2"))?;
     let after = kubectl.kustomize(&copy.join("overlays/image-volume"))?;
-    let name =
-        |text: &str| text.lines().find(|line| line.trim().starts_with("name: stowage-scheduler-")).map(str::to_owned);
+    let name = |text: &str| {
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        lines.windows(2).find(|pair| pair[0].ends_with("configMap:")).map(|pair| pair[1].to_owned())
+    };
     ensure!(name(&before).is_some() && name(&before) != name(&after), "the policy is not part of the ConfigMap's name");
     Ok(())
 }
