@@ -13,6 +13,8 @@ const CELL: usize = 16;
 const STEP: usize = 19;
 const ROW: usize = 22;
 const LINE: usize = 18;
+/// Room for a letter of the text, which is narrower than this on average.
+const LETTER: usize = 7;
 /// Length of the bar of cpu.
 const BAR: usize = 72;
 const MARGIN: usize = 16;
@@ -52,7 +54,7 @@ pub fn draw(picture: &Picture<'_>, by: Colours) -> String {
     let half = most * STEP + if most > 0 { 8 } else { 0 } + BAR;
     let before = MARGIN + NAMES;
     let after = before + half + 28;
-    let mut canvas = Canvas { out: String::new(), y: 30, groups: groups(picture, by), by, most };
+    let mut canvas = Canvas { out: String::new(), y: 30, width: after + half, groups: groups(picture, by), by, most };
     canvas.text("title", MARGIN, &headline(picture));
     canvas.y += 8;
     for figure in &picture.figures {
@@ -67,7 +69,7 @@ pub fn draw(picture: &Picture<'_>, by: Colours) -> String {
     canvas.rows(picture, before, after);
     canvas.legend();
     canvas.waiting(picture);
-    let width = (after + half + MARGIN).max(720);
+    let width = canvas.width + MARGIN;
     let height = canvas.y + MARGIN;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
@@ -124,10 +126,11 @@ fn patterns() -> String {
     })
 }
 
-/// What is drawn so far, and down to where.
+/// What is drawn so far, and how far down and right.
 struct Canvas<'p> {
     out: String,
     y: usize,
+    width: usize,
     groups: &'p [Group],
     by: Colours,
     /// GPUs of the node that has the most.
@@ -145,6 +148,7 @@ struct Place {
 
 impl Canvas<'_> {
     fn text(&mut self, class: &str, x: usize, text: &str) {
+        self.width = self.width.max(x + text.chars().count() * LETTER);
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let _ = writeln!(self.out, "<text{class} x=\"{x}\" y=\"{}\">{}</text>", self.y, Escaped(text));
     }
