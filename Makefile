@@ -4,7 +4,7 @@ CARGO ?= cargo
 WASM_TARGET := wasm32-wasip1
 STOWAGE = $(CARGO) run --quiet --release --bin stowage --
 
-.PHONY: help setup module demo test soak lint e2e oci bench fuzz clean
+.PHONY: help setup module demo test soak lint e2e oci bench trace fuzz clean
 
 help: ## What there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -56,6 +56,12 @@ oci: module ## The module as an OCI artifact in an image layout: target/oci
 
 bench: setup ## Cost per call and its growth with the cluster (criterion, wasmtime fuel)
 	$(CARGO) bench --workspace
+
+OPENB := host-tests/testdata/openb
+trace: setup ## Replay the openb trace under every formula and the module (tables and chart of docs/packing.md)
+	$(STOWAGE) trace --nodes $(OPENB)/openb_node_list_gpu_node.csv --pods $(OPENB)/openb_pod_list_default.csv \
+		--seeds 42-46 --policy-compare --chart docs/packing.svg
+	$(STOWAGE) trace --nodes $(OPENB)/openb_node_list_gpu_node.csv --pods $(OPENB)/openb_pod_list_*.csv --seeds 42-46
 
 fuzz: ## Fuzz every reader for FUZZ_SECONDS each (nightly, cargo-fuzz)
 	cd fuzz && for target in $$(cargo +nightly fuzz list); do \

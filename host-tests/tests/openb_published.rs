@@ -1,30 +1,10 @@
 //! The replay reproduces figures measured elsewhere: the published table, and an independent replay of the stock scorer.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+mod openb;
 
-use serde::Deserialize;
+use openb::{published, workload};
 use stowage_host::openb::replay::{Options, Ties, replay};
-use stowage_host::openb::{Trace, formula, read};
-
-#[derive(Deserialize)]
-struct Published {
-    /// By workload, policy and percent of arrived demand.
-    table: BTreeMap<String, BTreeMap<String, BTreeMap<String, Cell>>>,
-}
-
-#[derive(Deserialize)]
-struct Cell {
-    mean: f64,
-}
-
-fn data(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/openb").join(name)
-}
-
-fn workload(name: &str) -> Trace {
-    read(&data("openb_node_list_gpu_node.csv"), &data(&format!("{name}.csv"))).unwrap()
-}
+use stowage_host::openb::{Trace, formula};
 
 /// Mean allocation at `percent` arrived, per percent.
 fn allocated<const N: usize>(trace: &Trace, policy: &str, seeds: &[u64], ties: Ties, percents: [u32; N]) -> [f64; N] {
@@ -39,12 +19,11 @@ fn allocated<const N: usize>(trace: &Trace, policy: &str, seeds: &[u64], ties: T
 
 #[test]
 fn the_published_table_is_reproduced_under_fixed_ties() {
-    let published: Published =
-        serde_json::from_str(&std::fs::read_to_string(data("fgd_expected_allocation.json")).unwrap()).unwrap();
+    let published = published();
     let seeds: Vec<u64> = (42..52).collect();
     let trace = workload("openb_pod_list_default");
     let names = ["random", "dot-product", "gpu-clustering", "gpu-packing", "best-fit", "fgd"];
-    for (policy, expected) in names.iter().zip(published.table["openb_pod_list_default"].values()) {
+    for (policy, expected) in names.iter().zip(published["openb_pod_list_default"].values()) {
         let found = allocated(&trace, policy, &seeds, Ties::Fixed, [90, 95, 100, 130]);
         for (percent, found) in ["90", "95", "100", "130"].iter().zip(found) {
             let expected = expected[*percent].mean;

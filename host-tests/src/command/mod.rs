@@ -18,6 +18,7 @@ mod replay;
 mod run;
 mod schema;
 mod test;
+mod trace;
 mod watch;
 
 use std::process::ExitCode;
@@ -43,6 +44,7 @@ struct Cli {
 enum Command {
     Run(run::Args),
     Explain(explain::Args),
+    Trace(trace::Args),
     Inspect(inspect::Args),
     Test(test::Args),
     Compare(compare::Args),
@@ -60,6 +62,7 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Compare(args) => compare::run(&args),

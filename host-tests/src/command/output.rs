@@ -61,13 +61,18 @@ fn bold(text: &str) -> String {
 
 /// A line on the terminal that shows how far a run has come; nothing elsewhere.
 pub fn progress(pods: usize) -> ProgressBar {
-    let target =
-        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let bar = ProgressBar::with_draw_target(None, target);
+    let bar = hidden_unless_terminal();
     if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} scheduling cycles for {msg} ({elapsed})") {
         bar.set_style(style);
     }
     bar.with_message(format!("{pods} pods")).with_finish(indicatif::ProgressFinish::AndClear)
+}
+
+/// Shows itself on a terminal only.
+pub fn hidden_unless_terminal() -> ProgressBar {
+    let target =
+        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    ProgressBar::with_draw_target(None, target)
 }
 
 /// What the module says of a score when its policy has `explain` set: the JSON behind the word, in a line that klog made.

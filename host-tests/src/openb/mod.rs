@@ -6,7 +6,9 @@
 
 pub mod chart;
 mod cluster;
+pub mod compare;
 pub mod formula;
+pub mod module;
 mod read;
 pub mod replay;
 mod workload;

@@ -16,8 +16,21 @@ use super::workload::{Pod, arrivals};
 /// What decides where a pod goes.
 pub trait Policy {
     /// `pod` arrives, before any node is looked at.
-    fn arrives(&mut self, pod: &Pod) {
+    ///
+    /// # Errors
+    /// If the policy cannot go on.
+    fn arrives(&mut self, pod: &Pod) -> Result<()> {
         let _ = pod;
+        Ok(())
+    }
+
+    /// Takes out of `candidates`, the indices of nodes that fit the pod, those that the policy refuses.
+    ///
+    /// # Errors
+    /// If the policy cannot answer.
+    fn filter(&mut self, candidates: &mut Vec<usize>) -> Result<()> {
+        let _ = candidates;
+        Ok(())
     }
 
     /// Scores of the `candidates` (indices of nodes that fit `pod`) into `scores`, in the same order; higher is better.
@@ -99,9 +112,10 @@ pub fn replay(trace: &Trace, policy: &mut dyn Policy, options: Options, step: &d
     let mut failed = 0;
     for &index in &order {
         let pod = &trace.pods[index];
-        policy.arrives(pod);
+        policy.arrives(pod)?;
         candidates.clear();
         candidates.extend(cluster.nodes.iter().enumerate().filter(|(_, node)| node.fits(pod)).map(|(at, _)| at));
+        policy.filter(&mut candidates)?;
         let chosen = match candidates.len() {
             0 => None,
             // As in kube-scheduler, which does not score a single node.

@@ -72,24 +72,25 @@ pub fn pod(pod: &Value) -> PodObject {
     PodObject::new(serde_json::from_value(pod.clone()).expect("a pod"))
 }
 
-/// `count` nodes of 8 GPUs with `i % 8` of them in use, about as large as real ones (4 kB).
+/// `count` nodes of 8 GPUs with `i % 8` of them in use.
 pub fn gpu_nodes(count: usize) -> Vec<NodeObject> {
-    (0..count)
-        .map(|i| {
-            let state = json!({"v": 1, "at": 1, "requested": {"nvidia.com/gpu": i % 8, "cpu": (i % 8) * 4000}});
-            let labels: serde_json::Map<String, Value> =
-                (0..30).map(|k| (format!("feature.node.example.com/property-{k}"), "true".into())).collect();
-            let images: Vec<Value> = (0..15)
-                .map(|k| json!({"names": [format!("registry.example.com/team/image-{k}@sha256:{k:064}")], "sizeBytes": k}))
-                .collect();
-            let amounts = json!({"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"});
-            node(&json!({
-                "metadata": {"name": format!("node-{i}"), "labels": labels,
-                    "annotations": {"stowage.dev/node-state": state.to_string()}},
-                "status": {"allocatable": amounts, "capacity": amounts, "images": images},
-            }))
-        })
-        .collect()
+    (0..count).map(|i| gpu_node(i, i % 8)).collect()
+}
+
+/// Node `i` of 8 GPUs with `used` of them in use, about as large as a real one (4 kB).
+pub fn gpu_node(i: usize, used: usize) -> NodeObject {
+    let state = json!({"v": 1, "at": 1, "requested": {"nvidia.com/gpu": used, "cpu": used * 4000}});
+    let labels: serde_json::Map<String, Value> =
+        (0..30).map(|k| (format!("feature.node.example.com/property-{k}"), "true".into())).collect();
+    let images: Vec<Value> = (0..15)
+        .map(|k| json!({"names": [format!("registry.example.com/team/image-{k}@sha256:{k:064}")], "sizeBytes": k}))
+        .collect();
+    let amounts = json!({"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"});
+    node(&json!({
+        "metadata": {"name": format!("node-{i}"), "labels": labels,
+            "annotations": {"stowage.dev/node-state": state.to_string()}},
+        "status": {"allocatable": amounts, "capacity": amounts, "images": images},
+    }))
 }
 
 /// A pod of one container with these requests.

@@ -57,6 +57,8 @@ pub struct Node {
     pub(super) read_in: u64,
     known: Result<Known, Unknown>,
     entries: Vec<Entry>,
+    /// Sum of the UID hashes of the entries.
+    ledger: u64,
 }
 
 impl Node {
@@ -90,6 +92,7 @@ impl Node {
             read_in: 0,
             known,
             entries: Vec::new(),
+            ledger: 0,
         })
     }
 
@@ -109,6 +112,12 @@ impl Node {
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// Differs when anything about the node does: its object, or what the ledger has for it.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.digest.wrapping_add(self.ledger)
     }
 
     /// Whether it brings usage thresholds of its own.
@@ -142,12 +151,14 @@ impl Node {
         if let Some(footprint) = &entry.footprint {
             self.load.place(footprint);
         }
+        self.ledger = self.ledger.wrapping_add(entry.uid);
         self.entries.push(entry);
     }
 
     pub(super) fn unplace(&mut self, uid: u64) {
         let Some(at) = self.entries.iter().position(|entry| entry.uid == uid) else { return };
         let entry = self.entries.swap_remove(at);
+        self.ledger = self.ledger.wrapping_sub(uid);
         if let Ok(known) = &mut self.known {
             known.requested.sub_all(&entry.requests);
             known.scoring_requested.sub_all(&entry.scored);

@@ -10,6 +10,7 @@ mod faults;
 mod fields;
 mod gang;
 mod gpu;
+mod packing;
 mod position;
 pub mod qos;
 mod weights;
@@ -21,6 +22,7 @@ pub use cluster::ClusterOptions;
 pub use faults::{Fault, Faults};
 pub use gang::{CountedMembers, Gang, TopologyPolicy, UnknownSize};
 pub use gpu::{Gpu, GpuResource};
+pub use packing::{ExpectedPods, Packing};
 pub use qos::Qos;
 pub use weights::Weights;
 
@@ -35,6 +37,8 @@ pub struct Policy {
     pub weights: Weights,
     /// Fill the fullest node that fits.
     pub binpack: Binpack,
+    /// Keep room on GPUs for the pods that will come.
+    pub packing: Packing,
     /// Pods that start together or not at all.
     pub gang: Gang,
     /// Which resources are GPUs.
@@ -66,8 +70,12 @@ impl Policy {
 
 impl Section for Policy {
     fn read(&mut self, fields: &mut Fields<'_>) {
-        fields.section("weights", &mut self.weights);
         fields.section("binpack", &mut self.binpack);
+        if self.binpack.scoring_strategy.is_some() {
+            self.weights.packing = 0;
+        }
+        fields.section("weights", &mut self.weights);
+        fields.section("packing", &mut self.packing);
         fields.section("gang", &mut self.gang);
         fields.section("gpu", &mut self.gpu);
         fields.section("qos", &mut self.qos);

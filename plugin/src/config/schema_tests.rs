@@ -100,6 +100,7 @@ fn the_schema_and_the_reader_know_the_same_fields_words_and_ranges() {
     for path in [
         ".weights.binpack",
         ".binpack.scoringStrategy.resources[].weight",
+        ".packing.expected[].gpuMilli",
         ".gang.sizes.*",
         ".qos.classes.BE.usageThresholds.cpu",
         ".explain",
@@ -117,7 +118,10 @@ fn the_schemas_defaults_are_the_defaults() {
         .iter()
         .map(|(name, section)| (name.clone(), section["default"].clone()))
         .collect();
-    assert_eq!(defaults["weights"], json!({"binpack": 1, "gpuNodeAvoidance": 1, "locality": 4, "qos": 0}));
+    assert_eq!(
+        defaults["weights"],
+        json!({"binpack": 1, "packing": 4, "gpuNodeAvoidance": 1, "locality": 16, "qos": 0})
+    );
     assert_eq!(Policy::parse(&Value::Object(defaults).to_string()).expect("valid"), Policy::default());
 }
 

@@ -55,7 +55,7 @@ fn every_fault_is_found_where_it_stands() {
          policy: line 3 column 15: cluster.verifyPerCycle: 0 is out of range, allowed are 1 to 1000\n\
          policy: line 3 column 36: cluster.refreshPerCycle: is a string, expected a number\n\
          policy: line 3 column 63: cluster.ledgerSeconds: is no whole number, allowed are 10 to 3600\n\
-         policy: line 4 column 3: binpak: unknown field `binpak`, expected one of `weights`, `binpack`, `gang`, `gpu`, \
+         policy: line 4 column 3: binpak: unknown field `binpak`, expected one of `binpack`, `weights`, `packing`, `gang`, `gpu`, \
          `qos`, `cluster`, `podLevelResources`, `explain`\n\
          policy: line 6 column 5: binpack.scoringStrategy.type: unknown variant `MostAlocated`, expected one of \
          `LeastAllocated`, `MostAllocated`, `RequestedToCapacityRatio`\n\

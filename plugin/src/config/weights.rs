@@ -14,10 +14,14 @@ pub struct Weights {
     /// Fill the fullest node (`binpack`). Default 1.
     #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub binpack: u32,
+    /// Keep room on GPUs for the pods that will come (`packing`). Default 4, so that `binpack` decides between nodes that
+    /// are nearly as good; 0 where `binpack.scoringStrategy` is given: who says how nodes are scored gets just that.
+    #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
+    pub packing: u32,
     /// Keep pods that ask for no GPU off nodes that have some, while others fit. Default 1.
     #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub gpu_node_avoidance: u32,
-    /// Members of a gang near their siblings: on the planned node, then in the same topology domain (`gang`). Default 4,
+    /// Members of a gang near their siblings: on the planned node, then in the same topology domain (`gang`). Default 16,
     /// so that it outweighs the parts above.
     #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub locality: u32,
@@ -29,13 +33,14 @@ pub struct Weights {
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { binpack: 1, gpu_node_avoidance: 1, locality: 4, qos: 0 }
+        Self { binpack: 1, packing: 4, gpu_node_avoidance: 1, locality: 16, qos: 0 }
     }
 }
 
 impl Section for Weights {
     fn read(&mut self, fields: &mut Fields<'_>) {
         fields.number("binpack", &mut self.binpack, 0..=100);
+        fields.number("packing", &mut self.packing, 0..=100);
         fields.number("gpuNodeAvoidance", &mut self.gpu_node_avoidance, 0..=100);
         fields.number("locality", &mut self.locality, 0..=100);
         fields.number("qos", &mut self.qos, 0..=100);

@@ -85,6 +85,16 @@ pub struct GangPod {
     nominated: Box<str>,
 }
 
+impl GangPod {
+    /// With how many the pod starts, itself included; 1 for a pod by itself.
+    pub fn together(&self) -> u32 {
+        match &self.recognised {
+            Ok(Recognised::Member(member)) => member.min.unwrap_or(1),
+            _ => 1,
+        }
+    }
+}
+
 impl Gangs {
     /// `None` if the policy switches gangs off.
     pub fn new(policy: &Policy, cluster: &mut Cluster) -> Option<Self> {

@@ -8,6 +8,9 @@ use alloc::format;
 
 mod gang;
 mod gang_facts;
+mod packing;
+#[cfg(test)]
+mod packing_tests;
 mod qos;
 #[cfg(test)]
 mod qos_tests;
@@ -19,10 +22,12 @@ use crate::cluster::{Cluster, node_state, pod_class};
 use crate::config::{Faults, Policy};
 use crate::host::{Code, Host, Severity};
 use crate::object::{self, PodInfo, RequestOptions};
+use crate::policy::packing::PodShape;
 use crate::policy::qos::class::PodClass;
 use crate::policy::qos::pairs::IllegalPair;
 
 use gang::{GangPod, Gangs};
+use packing::Packer;
 use qos::Qos;
 use scoring::{Others, Scoring};
 
@@ -47,6 +52,7 @@ pub struct Module {
     scoring: Scoring,
     qos: Option<Qos>,
     gangs: Option<Gangs>,
+    packer: Option<Packer>,
     /// The pod of this cycle, once a step needed it; `Some(None)` if it cannot be read.
     pod: Option<Option<CyclePod>>,
 }
@@ -60,6 +66,8 @@ struct CyclePod {
     illegal: Option<IllegalPair>,
     /// `None` if gangs are switched off.
     gang: Option<GangPod>,
+    /// `None` if packing is switched off.
+    shape: Option<PodShape>,
 }
 
 impl Module {
@@ -69,10 +77,11 @@ impl Module {
     /// The document's faults.
     pub fn start(host: &mut impl Host) -> Result<Self, Faults> {
         let policy = Policy::parse(&host.config())?;
-        let mut cluster = Cluster::new([], policy.cluster.ledger_seconds);
+        let mut cluster = Cluster::new(Packer::node_labels(&policy), policy.cluster.ledger_seconds);
         Ok(Self {
             qos: Qos::new(&policy, &mut cluster.names),
             gangs: Gangs::new(&policy, &mut cluster),
+            packer: Packer::new(&policy),
             cluster,
             scoring: Scoring::new(&policy),
             pod: None,
@@ -97,11 +106,14 @@ impl Module {
     pub fn pre_filter(&mut self, host: &mut impl Host) -> Code {
         self.cluster.begin_cycle();
         self.pod = None;
-        if self.qos.is_none() && self.gangs.is_none() {
+        if self.qos.is_none() && self.gangs.is_none() && self.packer.is_none() {
             return Code::Skip;
         }
         self.read_pod(host);
         let pod = self.pod.as_ref().and_then(Option::as_ref);
+        if let (Some(packer), Some(CyclePod { info, gang, shape: Some(shape), .. })) = (&mut self.packer, pod) {
+            packer.arrives(info, shape, gang.as_ref().map_or(1, GangPod::together));
+        }
         let by_qos = match &mut self.qos {
             Some(qos) => qos.pre_filter(pod, &self.cluster, host),
             None => Code::Skip,
@@ -150,7 +162,8 @@ impl Module {
         self.read_pod(host);
         let Some(Some(pod)) = &self.pod else { return Code::Skip };
         let others = Others { qos: self.qos.as_ref(), gangs: self.gangs.as_ref() };
-        self.scoring.score_all(&pod.info, others, &mut self.cluster, &self.policy, host)
+        let packing = self.packer.as_mut().zip(pod.shape.as_ref());
+        self.scoring.score_all(&pod.info, others, packing, &mut self.cluster, &self.policy, host)
     }
 
     /// The score of the current node, 0..100.
@@ -185,7 +198,7 @@ impl Module {
 
     /// The pod does not go there after all. Comes from another pod's binding, at any time.
     pub fn unreserve(&mut self, host: &mut impl Host) {
-        let Some(pod) = read_pod(&mut self.cluster, self.gangs.as_ref(), &self.policy, host) else { return };
+        let Some(pod) = read_pod(&mut self.cluster, self.gangs.as_ref(), None, &self.policy, host) else { return };
         self.cluster.unplace(node_state::uid_hash(&pod.info.uid));
         if let Some(gangs) = &mut self.gangs {
             gangs.unreserve(&pod);
@@ -195,13 +208,20 @@ impl Module {
     /// Reads the pod of this cycle, unless a step has done so.
     fn read_pod(&mut self, host: &mut impl Host) {
         if self.pod.is_none() {
-            self.pod = Some(read_pod(&mut self.cluster, self.gangs.as_ref(), &self.policy, host));
+            let packer = self.packer.as_mut();
+            self.pod = Some(read_pod(&mut self.cluster, self.gangs.as_ref(), packer, &self.policy, host));
         }
     }
 }
 
-fn read_pod(cluster: &mut Cluster, gangs: Option<&Gangs>, policy: &Policy, host: &mut impl Host) -> Option<CyclePod> {
-    match CyclePod::read(host.current_pod(), cluster, gangs, policy) {
+fn read_pod(
+    cluster: &mut Cluster,
+    gangs: Option<&Gangs>,
+    packer: Option<&mut Packer>,
+    policy: &Policy,
+    host: &mut impl Host,
+) -> Option<CyclePod> {
+    match CyclePod::read(host.current_pod(), cluster, gangs, packer, policy) {
         Ok(pod) => Some(pod),
         Err(error) => {
             host.log(Severity::Error, &format!("pod cannot be read, no opinion on it: {error}"));
@@ -215,6 +235,7 @@ impl CyclePod {
         bytes: &[u8],
         cluster: &mut Cluster,
         gangs: Option<&Gangs>,
+        packer: Option<&mut Packer>,
         policy: &Policy,
     ) -> Result<Self, object::Error> {
         let options = RequestOptions { pod_level: policy.pod_level_resources };
@@ -222,6 +243,7 @@ impl CyclePod {
         let info = PodInfo::of(&pod, &mut cluster.names, &options)?;
         let (class, illegal) = pod_class::pod_class(&pod, &info, &cluster.names);
         let gang = gangs.map(|gangs| gangs.read(&pod)).transpose()?;
-        Ok(Self { info, class, illegal, gang })
+        let shape = packer.map(|packer| packer.shape(&pod, &info, cluster)).transpose()?;
+        Ok(Self { info, class, illegal, gang, shape })
     }
 }

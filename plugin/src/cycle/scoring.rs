@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::gang::Gangs;
+use super::packing::Packer;
 use super::qos::Qos;
 use crate::cluster::{Cluster, Known, Node, NodeIndex};
 use crate::config::{Policy, ScoringStrategyType, Weights};
@@ -13,6 +14,7 @@ use crate::host::{Code, Host, Severity};
 use crate::json::Json;
 use crate::object::{GpuNames, PodInfo};
 use crate::policy::binpack::{self, Counted, Formula, Shape, Term, Weighing};
+use crate::policy::packing::PodShape;
 
 /// Weight of a GPU resource in the default strategy. With cpu and memory at 1, one of at most eight GPUs outweighs
 /// both: 20/22 x 12.5 points against 2/22 x 100.
@@ -33,15 +35,17 @@ pub struct Scoring {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Parts {
     binpack: Option<i64>,
+    packing: Option<i64>,
     gpu_node_avoidance: Option<i64>,
     locality: Option<i64>,
     qos: Option<i64>,
 }
 
 impl Parts {
-    fn named(&self, weights: &Weights) -> [(&'static str, Option<i64>, u32); 4] {
+    fn named(&self, weights: &Weights) -> [(&'static str, Option<i64>, u32); 5] {
         [
             ("binpack", self.binpack, weights.binpack),
+            ("packing", self.packing, weights.packing),
             ("gpuNodeAvoidance", self.gpu_node_avoidance, weights.gpu_node_avoidance),
             ("locality", self.locality, weights.locality),
             ("qos", self.qos, weights.qos),
@@ -72,6 +76,8 @@ struct Question<'a> {
     score_qos: bool,
     /// Knows where the pod's siblings are; `None` if that does not count.
     gangs: Option<&'a Gangs>,
+    /// Knows what the pods that will come lose.
+    packing: Option<(&'a mut Packer, &'a PodShape)>,
 }
 
 /// The parts of the policy that have an opinion of their own on nodes.
@@ -114,6 +120,7 @@ impl Scoring {
         &mut self,
         pod: &PodInfo,
         others: Others<'_>,
+        packing: Option<(&mut Packer, &PodShape)>,
         cluster: &mut Cluster,
         policy: &Policy,
         host: &mut impl Host,
@@ -125,7 +132,8 @@ impl Scoring {
         let terms = if policy.weights.binpack > 0 { self.weighing.terms(&pod.scoring) } else { Vec::new() };
         let avoidance = policy.weights.gpu_node_avoidance > 0 && !self.gpu.any(&pod.requests);
         let score_qos = policy.weights.qos > 0 && qos.is_some_and(Qos::scores);
-        if terms.is_empty() && !avoidance && !score_qos && gangs.is_none() {
+        let packing = packing.filter(|(packer, _)| packer.seen() > 0);
+        if terms.is_empty() && !avoidance && !score_qos && gangs.is_none() && packing.is_none() {
             return Code::Skip;
         }
 
@@ -135,10 +143,12 @@ impl Scoring {
         let gpu_nodes = candidates.iter().filter(|at| self.has_gpu(cluster, **at)).count();
         // If the candidates are all alike, avoidance says nothing and would only blur the rest.
         let avoid_gpu_nodes = avoidance && (1..candidates.len()).contains(&gpu_nodes);
-        if terms.is_empty() && !avoid_gpu_nodes && !score_qos && gangs.is_none() {
+        let packing =
+            packing.and_then(|(packer, pod)| packer.begin(pod, &candidates, cluster).then_some((packer, pod)));
+        if terms.is_empty() && !avoid_gpu_nodes && !score_qos && gangs.is_none() && packing.is_none() {
             return Code::Skip;
         }
-        let question = Question { terms, avoid_gpu_nodes, qos, score_qos, gangs };
+        let mut question = Question { terms, avoid_gpu_nodes, qos, score_qos, gangs, packing };
 
         self.cycle = cluster.cycle();
         self.table.resize(cluster.capacity(), (0, 0));
@@ -151,7 +161,7 @@ impl Scoring {
         if scored.is_empty() {
             return Code::Skip;
         }
-        self.verify(&question, scored, cluster, policy, host);
+        self.verify(&mut question, scored, cluster, policy, host);
         if policy.explain {
             self.explain(pod, &question, cluster, policy, host);
         }
@@ -169,7 +179,7 @@ impl Scoring {
     /// Reads the best nodes again until the best of all is fresh: what was remembered of it may be out of date.
     fn verify(
         &mut self,
-        question: &Question<'_>,
+        question: &mut Question<'_>,
         mut scored: Vec<(u8, NodeIndex)>,
         cluster: &mut Cluster,
         policy: &Policy,
@@ -184,7 +194,11 @@ impl Scoring {
                 break;
             }
             let Some(name) = cluster.node(at).map(|node| node.name.clone()) else { continue };
-            let fresh = cluster.read(host, &name).and_then(|at| self.score_node(question, at, cluster, policy));
+            let read = cluster.read(host, &name);
+            if let (Some(at), Some((packer, pod))) = (read, &mut question.packing) {
+                packer.look_again(pod, at, cluster);
+            }
+            let fresh = read.and_then(|at| self.score_node(question, at, cluster, policy));
             if fresh.is_none()
                 && let Some(entry) = self.table.get_mut(at.index())
             {
@@ -219,6 +233,11 @@ impl Scoring {
             |known: &Known| binpack::score(&self.formula, &question.terms, &node.allocatable, &known.scoring_requested);
         Some(Parts {
             binpack: (!question.terms.is_empty()).then(|| known.map_or(0, binpack)),
+            packing: question
+                .packing
+                .as_ref()
+                .filter(|_| known.is_some())
+                .map(|(packer, _)| packer.score(node.at, cluster)),
             gpu_node_avoidance: question
                 .avoid_gpu_nodes
                 .then(|| if self.gpu.any(&node.allocatable) { 0 } else { binpack::MAX_SCORE }),
@@ -246,11 +265,14 @@ impl Scoring {
                 continue;
             }
             let parts = self.parts(question, node, cluster).unwrap_or_default();
-            let parts: Vec<String> = parts
+            let mut parts: Vec<String> = parts
                 .named(&policy.weights)
                 .into_iter()
                 .filter_map(|(name, part, _)| Some(format!("\"{name}\":{}", part?)))
                 .collect();
+            if let Some((packer, pod)) = &question.packing {
+                parts.extend(packer.explain(pod, at));
+            }
             let line = format!(
                 "{{\"pod\":\"{}/{}\",\"node\":\"{}\",\"parts\":{{{}}},\"final\":{}}}",
                 pod.namespace,

@@ -116,7 +116,8 @@ fn hostile_objects_are_no_opinion() {
 
 #[test]
 fn explain_logs_the_parts_of_each_score() {
-    let (mut module, mut host) = cluster(r#"{"explain":true}"#, &[("a", node("a", GPU_NODE, 1))]);
+    let (mut module, mut host) =
+        cluster(r#"{"explain":true,"weights":{"packing":0}}"#, &[("a", node("a", GPU_NODE, 1))]);
     let found = scores(&mut module, &mut host, gpu_pod("p")).expect("an opinion");
     let line = host.log.iter().find_map(|line| line.strip_prefix("explain ")).expect("a line");
     let line: serde_json::Value = serde_json::from_str(line).expect("JSON");

@@ -16,8 +16,8 @@ use super::read::Trace;
 use super::replay::Policy;
 use super::workload::Pod;
 
-/// The names that [`named`] knows, in the order of the published table, then the stock scheduler's and
-/// ours.
+/// The names that [`named`] knows, in the order of the published table, then the stock scheduler's and the packing of
+/// our module, by itself.
 pub const NAMES: [&str; 9] = [
     "random",
     "dot-product",
@@ -27,7 +27,7 @@ pub const NAMES: [&str; 9] = [
     "fgd",
     "most-allocated-gpu",
     "most-allocated-cpu-gpu",
-    "stowage",
+    "stowage-native",
 ];
 
 /// The formula called `name`, ready for one replay of `trace` under `seed`.
@@ -44,7 +44,7 @@ pub fn named(name: &str, trace: &Trace, seed: u64) -> Result<Box<dyn Policy>> {
         "fgd" => Box::new(PerNode::new(fgd::Fgd::new(&trace.pods))),
         "most-allocated-gpu" => Box::new(PerNode::new(most_allocated::gpu)),
         "most-allocated-cpu-gpu" => Box::new(PerNode::new(most_allocated::cpu_and_gpu)),
-        "stowage" => Box::new(stowage::Stowage::new()),
+        "stowage-native" => Box::new(stowage::Stowage::new()),
         _ => bail!("no formula is called {name:?}; there are {}", NAMES.join(", ")),
     })
 }

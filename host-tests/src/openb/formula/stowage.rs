@@ -23,8 +23,9 @@ impl Stowage {
 }
 
 impl Policy for Stowage {
-    fn arrives(&mut self, pod: &Pod) {
-        self.packing.observe(&shape(pod));
+    fn arrives(&mut self, pod: &Pod) -> Result<()> {
+        self.packing.observe(&shape(pod), 1);
+        Ok(())
     }
 
     fn score(&mut self, cluster: &Cluster, pod: &Pod, candidates: &[usize], scores: &mut Vec<i64>) -> Result<()> {
@@ -35,20 +36,17 @@ impl Policy for Stowage {
                 self.packing.update_node(at, capacity(node));
             }
         }
-        let mut regrets = Vec::with_capacity(candidates.len());
-        self.packing.regrets(&shape(pod), candidates.iter().copied(), |_, regret| regrets.push(regret));
-        let least = regrets.iter().flatten().copied().fold(f64::INFINITY, f64::min);
-        scores.extend(regrets.iter().map(|regret| regret.map_or(0, |regret| i64::from(score(regret, least)))));
-        scores.resize(candidates.len(), 0);
+        let mut regrets = vec![f64::INFINITY; cluster.nodes.len()];
+        self.packing.regrets(&shape(pod), candidates.iter().copied(), |at, regret| regrets[at] = regret);
+        let least = regrets.iter().copied().fold(f64::MAX, f64::min);
+        scores.extend(candidates.iter().map(|at| i64::from(score(regrets[*at], least))));
         Ok(())
     }
 }
 
 fn shape(pod: &Pod) -> PodShape {
-    let models = |set: crate::openb::Models| {
-        let numbers = (0..Model::LIMIT).filter(|number| set.contains(crate::openb::Model(*number)));
-        numbers.filter_map(Model::new).fold(Models::NONE, Models::with)
-    };
+    let numbers = |set: crate::openb::Models| (0..64).filter(move |number| set.contains(crate::openb::Model(*number)));
+    let models = |set| Models::ANY.only(numbers(set).filter_map(|number| Model::new(number.into())));
     PodShape {
         kind: Kind(0),
         models: pod.models.map_or(Models::ANY, models),
@@ -63,7 +61,7 @@ fn capacity(node: &Node) -> NodeCapacity {
     NodeCapacity {
         allocatable: Free { cpu: node.cpu, memory: node.memory },
         free: Free { cpu: node.cpu_free, memory: node.memory_free },
-        model: node.model.and_then(|model| Model::new(model.0)),
+        models: node.model.and_then(|model| Model::new(model.0.into())).into_iter().collect(),
         pools: vec![Pool::by_device(Kind(0), DEVICE, node.devices.iter().map(|free| i64::from(*free)))],
     }
 }

@@ -31,6 +31,13 @@ pub(super) struct Holes {
     values: [u16; STEPS + 1],
 }
 
+/// Nothing is known of shared pods.
+impl Default for Holes {
+    fn default() -> Self {
+        Self::new(&[])
+    }
+}
+
 /// A size of shared pods.
 struct Size {
     steps: usize,

@@ -23,11 +23,12 @@ mod shape;
 #[cfg(test)]
 mod tests;
 mod usable;
+mod view;
 mod workload;
 
 pub use node::{Free, NodeCapacity, Pool};
 pub use scorer::{Explanation, Packing, score};
-pub use shape::{DEVICE, Kind, Model, Models, PodShape};
+pub use shape::{DEVICE, Kind, Model, Models, NodeModels, PodShape};
 
 /// How packing is tuned.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::holes::Holes;
-use super::shape::{DEVICE, Kind, Model, PodShape};
+use super::shape::{DEVICE, Kind, NodeModels, PodShape};
 use crate::sort::sort;
 
 /// What a node has, and what of it is free. Free amounts may be negative, where more was given out than there now is.
@@ -14,8 +14,8 @@ pub struct NodeCapacity {
     pub allocatable: Free,
     /// What of it is free.
     pub free: Free,
-    /// GPU model, `None` if unknown.
-    pub model: Option<Model>,
+    /// GPU models.
+    pub models: NodeModels,
     /// Devices, one pool per kind.
     pub pools: Vec<Pool>,
 }
@@ -70,15 +70,46 @@ impl Pool {
         pool
     }
 
+    /// Takes whole devices, or a share of one. A share takes the tightest hole, else an unused device. False, and nothing
+    /// taken, if it does not fit.
+    pub fn take(&mut self, devices: u32, milli: u32) -> bool {
+        let is_share = devices == 1 && milli < DEVICE;
+        let mut rest = DEVICE.saturating_sub(milli);
+        let tightest = self.holes.iter().position(|hole| is_share && *hole >= milli);
+        if let Some(at) = tightest {
+            rest = self.holes.remove(at).saturating_sub(milli);
+        } else if let Some(unused) = self.unused.checked_sub(devices) {
+            self.unused = unused;
+        } else {
+            return false;
+        }
+        if is_share && rest > 0 {
+            self.holes.insert(self.holes.partition_point(|hole| *hole < rest), rest);
+        }
+        true
+    }
+
     /// Kind of the devices.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
+    /// How many there are.
+    pub(super) fn devices(&self) -> u32 {
+        self.devices
+    }
+
     /// GPU-milli that `pod` uses here.
     pub(super) fn used_by(&self, pod: &PodShape) -> f64 {
         pod.volume() as f64 * f64::from(self.worth) / 1000.0
+    }
+}
+
+impl NodeCapacity {
+    /// What decides how much pods can use, per pool.
+    pub(super) fn rooms(&self, holes: &Holes) -> Vec<Room> {
+        self.pools.iter().map(|pool| Room::of(pool, holes)).collect()
     }
 }
 
@@ -99,39 +130,22 @@ pub(super) struct Room {
 impl Room {
     /// The pool as it is.
     pub fn of(pool: &Pool, holes: &Holes) -> Self {
-        Self::unused(pool, pool.unused).with_holes(pool.holes.iter().copied(), holes)
+        let value = |sum: i64, milli: &u32| sum.saturating_add(holes.value(*milli));
+        let largest = if pool.unused > 0 { DEVICE } else { pool.holes.last().copied().unwrap_or(0) };
+        let unused = i64::from(pool.unused).saturating_mul(i64::from(DEVICE));
+        let value = pool.holes.iter().fold(unused, value);
+        Self { kind: pool.kind, worth: pool.worth, unused: pool.unused, largest, value }
     }
 
     /// The pool without any pod.
-    pub fn empty(pool: &Pool) -> Self {
-        Self::unused(pool, pool.devices)
+    pub fn empty(pool: &Pool, holes: &Holes) -> Self {
+        Self::of(&Pool { unused: pool.devices, holes: Vec::new(), ..*pool }, holes)
     }
 
-    /// The pool once `pod` has taken its devices: a share takes the tightest hole, else an unused device. `None` if it
-    /// does not fit.
+    /// The pool once `pod` has taken its devices; `None` if it does not fit.
     pub fn after(pool: &Pool, pod: &PodShape, holes: &Holes) -> Option<Self> {
-        let tightest = pool.holes.iter().position(|hole| pod.is_shared() && *hole >= pod.milli);
-        if let Some(taken) = tightest {
-            let left = |(at, hole): (usize, &u32)| if at == taken { hole.saturating_sub(pod.milli) } else { *hole };
-            let left = pool.holes.iter().enumerate().map(left);
-            return Some(Self::unused(pool, pool.unused).with_holes(left, holes));
-        }
-        let rest = if pod.is_shared() { DEVICE.saturating_sub(pod.milli) } else { 0 };
-        let unused = pool.unused.checked_sub(pod.devices)?;
-        Some(Self::unused(pool, unused).with_holes(pool.holes.iter().copied().chain([rest]), holes))
-    }
-
-    fn unused(pool: &Pool, unused: u32) -> Self {
-        let value = i64::from(unused).saturating_mul(i64::from(DEVICE));
-        Self { kind: pool.kind, worth: pool.worth, unused, largest: if unused > 0 { DEVICE } else { 0 }, value }
-    }
-
-    fn with_holes(mut self, sizes: impl Iterator<Item = u32>, holes: &Holes) -> Self {
-        for milli in sizes {
-            self.largest = self.largest.max(milli);
-            self.value = self.value.saturating_add(holes.value(milli));
-        }
-        self
+        let mut left = pool.clone();
+        left.take(pod.devices, pod.milli).then(|| Self::of(&left, holes))
     }
 }
 

@@ -6,70 +6,48 @@ use super::PackingOptions;
 use super::holes::Holes;
 use super::node::{Free, NodeCapacity, Room};
 use super::shape::{Kind, PodShape};
-use super::usable::{Lens, Micro};
+use super::view::View;
 use super::workload::Workload;
 
 /// Regret above the best node's, in GPU-milli, at which the score is half of the best's.
 const HALF: f64 = 100.0;
-/// A shape of which less than this share of its room is left counts as if this much were.
-const SCARCEST: f64 = 0.001;
-/// Typical shapes are weighed again once the room for one of them has changed by this share.
-const DRIFT: f64 = 0.1;
-/// Most pod shapes whose regrets are kept.
+/// Most pod shapes whose regrets are kept, 8 bytes a node each.
 const KEPT: usize = 64;
+/// Nodes that are looked at with new eyes in one cycle, after the workload was learned again.
+const LOOKS: usize = 256;
 
 /// What the policy knows: the workload, the cluster, and what follows from both.
 #[derive(Clone, Debug)]
 pub struct Packing {
     workload: Workload,
-    lenses: Vec<Lens>,
-    holes: Holes,
-    nodes: Vec<Option<Entry>>,
-    /// Per lens.
-    totals: Vec<Total>,
-    /// Numbers the states of nodes; no two are the same.
+    view: View,
+    /// What was learned last, until all nodes have been looked at; and how many rows have been.
+    next: Option<(View, usize)>,
+    nodes: Vec<Option<NodeCapacity>>,
+    /// Most devices of a kind that were ever seen on one node.
+    largest: Vec<(Kind, u32)>,
+    /// By row: the state of the node, by a number that no other state has; 0 for none.
+    versions: Vec<u32>,
     version: u32,
-    /// Changes with the weights.
+    /// Changes with the view and its weights.
     epoch: u32,
     kept: Vec<Kept>,
     /// Counts the pods scored, to tell which kept shape was not used for longest.
     clock: u64,
 }
 
-/// A typical shape in the whole cluster.
-#[derive(Clone, Copy, Debug, Default)]
-struct Total {
-    /// Usable now, and if all nodes were empty.
-    usable: i64,
-    empty: i64,
-    /// `usable` when the weight was found.
-    weighed: i64,
-    /// How much its losses count; all weights sum to 1.
-    weight: f64,
-}
-
-#[derive(Clone, Debug)]
-struct Entry {
-    capacity: NodeCapacity,
-    version: u32,
-    /// Per pool.
-    rooms: Vec<Room>,
-    /// Per lens: usable now, and on the empty node.
-    usable: Vec<(Micro, Micro)>,
-}
-
-/// Regrets of one pod shape, by node.
+/// Regrets of one pod shape, by row.
 #[derive(Clone, Debug)]
 struct Kept {
     shape: PodShape,
     used: u64,
+    epoch: u32,
     regrets: Vec<Regret>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Regret {
     version: u32,
-    epoch: u32,
     /// In GPU-milli; not a number where the pod does not fit.
     milli: f32,
 }
@@ -90,13 +68,14 @@ impl Packing {
     #[must_use]
     pub fn new(options: &PackingOptions) -> Self {
         let mut workload = Workload::new(options.horizon);
-        options.expected.iter().for_each(|(shape, pods)| workload.observe(shape, *pods));
+        options.expected.iter().for_each(|(shape, pods)| workload.observe(shape, *pods, 1));
         Self {
             workload,
-            lenses: Vec::new(),
-            holes: Holes::new(&[]),
+            view: View::default(),
+            next: None,
             nodes: Vec::new(),
-            totals: Vec::new(),
+            largest: Vec::new(),
+            versions: Vec::new(),
             version: 0,
             epoch: 0,
             kept: Vec::new(),
@@ -105,53 +84,89 @@ impl Packing {
     }
 
     /// A pod has arrived. To be called once a pod, not once an attempt to place it.
-    pub fn observe(&mut self, pod: &PodShape) {
-        self.workload.observe(pod, 1);
+    ///
+    /// `together` is how many like it start as one, itself included. A gang wants few nodes, so what room must be kept for
+    /// is as many members as the largest node takes; each member counts as its part of that.
+    pub fn observe(&mut self, pod: &PodShape, together: u32) {
+        let largest = self.largest.iter().find(|(kind, _)| *kind == pod.kind).map_or(0, |(_, devices)| *devices);
+        let members = if pod.is_shared() { 1 } else { largest.checked_div(pod.devices).unwrap_or(1) };
+        let members = members.min(together).max(1);
+        self.workload.observe(&pod.times(members), 1, members);
     }
 
-    /// A node is new or may have changed. `at` is its place in the caller's table; places are small and used again.
+    /// How many GPU pods have been seen, those expected among them.
+    #[must_use]
+    pub fn seen(&self) -> u64 {
+        self.workload.seen()
+    }
+
+    /// A node is new or may have changed. `at` is its row in the caller's table; rows are small and used again.
     pub fn update_node(&mut self, at: usize, capacity: NodeCapacity) {
-        if self.node(at).is_some_and(|entry| entry.capacity == capacity) {
+        if self.node(at).is_some_and(|known| *known == capacity) {
             return;
         }
         self.remove_node(at);
         if self.nodes.len() <= at {
-            self.nodes.resize(at.saturating_add(1), None);
+            self.nodes.resize_with(at.saturating_add(1), || None);
+            self.versions.resize(at.saturating_add(1), 0);
         }
-        self.version = self.version.wrapping_add(1);
-        let mut entry = Entry { capacity, version: self.version, rooms: Vec::new(), usable: Vec::new() };
-        entry.look(&self.lenses, &self.holes);
-        self.count(&entry, 1);
-        if let Some(slot) = self.nodes.get_mut(at) {
-            *slot = Some(entry);
+        for pool in &capacity.pools {
+            match self.largest.iter_mut().find(|(kind, _)| *kind == pool.kind()) {
+                Some((_, devices)) => *devices = pool.devices().max(*devices),
+                None => self.largest.push((pool.kind(), pool.devices())),
+            }
+        }
+        self.view.add(at, &capacity);
+        if let Some((next, _)) = self.next.as_mut().filter(|(_, rows)| at < *rows) {
+            next.add(at, &capacity);
+        }
+        self.version = self.version.wrapping_add(1).max(1);
+        if let (Some(node), Some(version)) = (self.nodes.get_mut(at), self.versions.get_mut(at)) {
+            (*node, *version) = (Some(capacity), self.version);
         }
     }
 
     /// A node is gone, or nothing is known of it any more.
     pub fn remove_node(&mut self, at: usize) {
-        if let Some(entry) = self.nodes.get_mut(at).and_then(Option::take) {
-            self.count(&entry, -1);
+        let Some(capacity) = self.nodes.get_mut(at).and_then(Option::take) else { return };
+        self.view.remove(at, &capacity);
+        if let Some((next, _)) = self.next.as_mut().filter(|(_, rows)| at < *rows) {
+            next.remove(at, &capacity);
+        }
+        if let Some(version) = self.versions.get_mut(at) {
+            *version = 0;
         }
     }
 
     /// Finds the regret of placing `pod` on each of `nodes`, in GPU-milli: what typical pods lose of their room beyond
-    /// what it uses. `None` for a node of which nothing is known, or that has no room as far as is known.
+    /// what it uses. Nothing is found for a node of which nothing is known, or that has no room as far as is known.
     ///
     /// False, and nothing found, as long as no room needs to be kept: no GPU pod was ever seen, or no node could run one.
     pub fn regrets(
         &mut self,
         pod: &PodShape,
         nodes: impl Iterator<Item = usize>,
-        mut found: impl FnMut(usize, Option<f64>),
+        mut found: impl FnMut(usize, f64),
     ) -> bool {
         self.learn();
-        self.weigh();
-        if self.totals.iter().all(|total| total.weight == 0.0) {
+        if self.view.weigh() {
+            self.epoch = self.epoch.wrapping_add(1);
+        }
+        if !self.view.has_room() {
             return false;
         }
         let mut kept = self.take_kept(pod);
         for at in nodes {
-            found(at, self.regret(&mut kept, at));
+            let (Some(version), Some(known)) = (self.versions.get(at), kept.regrets.get_mut(at)) else { continue };
+            if *version == 0 {
+                continue;
+            }
+            if known.version != *version {
+                *known = Regret { version: *version, milli: self.regret(pod, at).unwrap_or(f64::NAN) as f32 };
+            }
+            if !known.milli.is_nan() {
+                found(at, known.milli.into());
+            }
         }
         self.kept.push(kept);
         true
@@ -160,71 +175,44 @@ impl Packing {
     /// The parts of a regret.
     #[must_use]
     pub fn explain(&self, pod: &PodShape, at: usize) -> Option<Explanation> {
-        let entry = self.node(at)?;
-        let placement = Placement::new(pod, entry, &self.holes)?;
+        let node = self.node(at).filter(|_| self.view.has_room())?;
+        let placement = Placement::new(pod, node, &self.view.holes)?;
         let mut loser: Option<(PodShape, f64)> = None;
         let mut most = 0.0;
-        for (lens, loss, weight) in self.losses(&placement, entry) {
+        for (shape, loss, weight) in self.losses(&placement, at) {
             if loss * weight > most {
                 most = loss * weight;
-                loser = Some((lens.typical.shape, loss));
+                loser = Some((*shape, loss));
             }
         }
-        let value = placement.room.and_then(|after| Some((entry.room(after.kind)?.value, after.value)));
-        Some(Explanation { regret: self.sum(&placement, entry), loser, value })
+        let value = |rooms: &[Room]| rooms.iter().find(|room| room.kind == pod.kind).map(|room| room.value);
+        let value = value(&node.rooms(&self.view.holes)).zip(value(&placement.rooms)).filter(|_| pod.devices > 0);
+        Some(Explanation { regret: self.regret(pod, at)?, loser, value })
     }
 
-    fn node(&self, at: usize) -> Option<&Entry> {
+    fn node(&self, at: usize) -> Option<&NodeCapacity> {
         self.nodes.get(at).and_then(Option::as_ref)
     }
 
-    fn count(&mut self, entry: &Entry, sign: i64) {
-        for (total, (usable, empty)) in self.totals.iter_mut().zip(&entry.usable) {
-            total.usable = total.usable.saturating_add(i64::from(*usable).saturating_mul(sign));
-            total.empty = total.empty.saturating_add(i64::from(*empty).saturating_mul(sign));
-        }
-    }
-
-    /// Learns the workload again if there is news, and looks at all nodes with new eyes.
+    /// Learns the workload again if there is news. What was learned holds from the cycle on in which the last of the
+    /// nodes has been looked at.
     fn learn(&mut self) {
-        if !self.workload.is_due() {
-            return;
+        if self.next.is_none() && self.workload.is_due() {
+            let (typical, holes) = self.workload.learn();
+            self.next = Some((View::new(typical, holes), 0));
         }
-        let (typical, holes) = self.workload.learn();
-        self.lenses = typical.into_iter().map(Lens::new).collect();
-        self.holes = holes;
-        self.totals.clear();
-        self.totals.resize(self.lenses.len(), Total { weighed: i64::MAX, ..Total::default() });
-        let mut nodes = core::mem::take(&mut self.nodes);
-        for entry in nodes.iter_mut().flatten() {
-            entry.look(&self.lenses, &self.holes);
-            self.count(entry, 1);
-        }
-        self.nodes = nodes;
-    }
-
-    /// Weighs the typical shapes, by their share of the pods and by how little of the room for them is left.
-    fn weigh(&mut self) {
-        let moved =
-            |total: &Total| as_f64(total.usable.abs_diff(total.weighed)) > DRIFT * as_f64(total.weighed.unsigned_abs());
-        if !self.totals.iter().any(moved) {
-            return;
-        }
-        let mut sum = 0.0;
-        for (total, lens) in self.totals.iter_mut().zip(&self.lenses) {
-            total.weighed = total.usable;
-            total.weight = 0.0;
-            // Nobody can lose room that there is none of.
-            if total.usable > 0 {
-                let left = total.usable as f64 / total.empty as f64;
-                total.weight = lens.typical.weight / (left.max(SCARCEST) * left.max(SCARCEST));
+        let Some((mut view, looked)) = self.next.take() else { return };
+        let rows = looked.saturating_add(LOOKS);
+        for (at, node) in self.nodes.iter().enumerate().take(rows).skip(looked) {
+            if let Some(node) = node {
+                view.add(at, node);
             }
-            sum += total.weight;
         }
-        if sum > 0.0 {
-            self.totals.iter_mut().for_each(|total| total.weight /= sum);
+        if rows < self.nodes.len() {
+            self.next = Some((view, rows));
+        } else {
+            self.view = view;
         }
-        self.epoch = self.epoch.wrapping_add(1);
     }
 
     /// Takes the kept regrets of a pod shape out of the table; if it is full, in place of those not used for longest.
@@ -236,10 +224,10 @@ impl Packing {
         }
         let mut kept = match place {
             Some(at) => self.kept.swap_remove(at),
-            None => Kept { shape: *pod, used: 0, regrets: Vec::new() },
+            None => Kept { shape: *pod, used: 0, epoch: 0, regrets: Vec::new() },
         };
-        if kept.shape != *pod {
-            kept.shape = *pod;
+        if (kept.shape, kept.epoch) != (*pod, self.epoch) {
+            (kept.shape, kept.epoch) = (*pod, self.epoch);
             kept.regrets.clear();
         }
         kept.used = self.clock;
@@ -247,27 +235,19 @@ impl Packing {
         kept
     }
 
-    fn regret(&self, kept: &mut Kept, at: usize) -> Option<f64> {
-        let (entry, known) = (self.node(at)?, kept.regrets.get_mut(at)?);
-        if (known.version, known.epoch) != (entry.version, self.epoch) {
-            let regret = Placement::new(&kept.shape, entry, &self.holes).map(|placement| self.sum(&placement, entry));
-            *known = Regret { version: entry.version, epoch: self.epoch, milli: regret.unwrap_or(f64::NAN) as f32 };
-        }
-        (!known.milli.is_nan()).then_some(f64::from(known.milli))
-    }
-
-    fn sum(&self, placement: &Placement, entry: &Entry) -> f64 {
-        self.losses(placement, entry).map(|(_, loss, weight)| loss * weight).sum::<f64>() - placement.used
+    fn regret(&self, pod: &PodShape, at: usize) -> Option<f64> {
+        let placement = Placement::new(pod, self.node(at)?, &self.view.holes)?;
+        let losses = self.losses(&placement, at).map(|(_, loss, weight)| loss * weight);
+        Some(losses.sum::<f64>() - placement.used)
     }
 
     /// What each typical shape loses, in GPU-milli, and its weight.
-    fn losses<'a>(&'a self, placement: &'a Placement, entry: &'a Entry) -> impl Iterator<Item = (&'a Lens, f64, f64)> {
-        let lenses = self.lenses.iter().zip(&self.totals).zip(&entry.usable);
-        lenses.filter(|(_, (now, _))| *now > 0).filter_map(move |((lens, total), (now, _))| {
-            let kind = lens.typical.shape.kind;
-            let taken_from = placement.room.as_ref().filter(|room| room.kind == kind);
-            let then = lens.usable(placement.free, taken_from.or_else(|| entry.room(kind))?);
-            Some((lens, f64::from(now.saturating_sub(then)) / 1000.0, total.weight))
+    fn losses<'a>(&'a self, placement: &'a Placement, at: usize) -> impl Iterator<Item = (&'a PodShape, f64, f64)> {
+        self.view.users(at).filter_map(|(lens, now, weight)| {
+            let shape = &lens.typical.shape;
+            let room = placement.rooms.iter().find(|room| room.kind == shape.kind)?;
+            let then = lens.usable(placement.free, room);
+            Some((shape, f64::from(now.saturating_sub(then)) / 1000.0, weight))
         })
     }
 }
@@ -287,48 +267,24 @@ pub fn score(regret: f64, least: f64) -> u8 {
 /// What a pod would leave of a node.
 struct Placement {
     free: Free,
-    /// What is left of the pool it takes from, if it takes devices.
-    room: Option<Room>,
+    /// Per pool.
+    rooms: Vec<Room>,
     /// GPU-milli that it takes.
     used: f64,
 }
 
 impl Placement {
-    fn new(pod: &PodShape, entry: &Entry, holes: &Holes) -> Option<Self> {
-        let Free { cpu, memory } = entry.capacity.free;
+    /// `None` if the node has not the devices.
+    fn new(pod: &PodShape, node: &NodeCapacity, holes: &Holes) -> Option<Self> {
+        let Free { cpu, memory } = node.free;
         let free = Free { cpu: cpu.saturating_sub(pod.cpu), memory: memory.saturating_sub(pod.memory) };
-        if pod.devices == 0 {
-            return Some(Self { free, room: None, used: 0.0 });
+        let mut rooms = node.rooms(holes);
+        let mut used = 0.0;
+        if pod.devices > 0 {
+            let (pool, room) = node.pools.iter().zip(&mut rooms).find(|(pool, _)| pool.kind() == pod.kind)?;
+            *room = Room::after(pool, pod, holes)?;
+            used = pool.used_by(pod);
         }
-        let pool = entry.capacity.pools.iter().find(|pool| pool.kind() == pod.kind)?;
-        Some(Self { free, room: Some(Room::after(pool, pod, holes)?), used: pool.used_by(pod) })
+        Some(Self { free, rooms, used })
     }
-}
-
-impl Entry {
-    fn room(&self, kind: Kind) -> Option<&Room> {
-        self.rooms.iter().find(|room| room.kind == kind)
-    }
-
-    /// Finds what each lens can use.
-    fn look(&mut self, lenses: &[Lens], holes: &Holes) {
-        let NodeCapacity { allocatable, free, model, pools } = &self.capacity;
-        self.rooms.clear();
-        self.rooms.extend(pools.iter().map(|pool| Room::of(pool, holes)));
-        let both = |lens: &Lens| {
-            let shape = &lens.typical.shape;
-            let admitted = pools.iter().zip(&self.rooms).filter(|_| shape.models.admit(*model));
-            let found = admitted.into_iter().find(|(pool, _)| pool.kind() == shape.kind);
-            found.map_or((0, 0), |(pool, room)| {
-                (lens.usable(*free, room), lens.usable(*allocatable, &Room::empty(pool)))
-            })
-        };
-        let usable = lenses.iter().map(both).collect();
-        self.usable = usable;
-    }
-}
-
-/// Exact below 2^53, which is far above any sum here.
-fn as_f64(amount: u64) -> f64 {
-    amount as f64
 }

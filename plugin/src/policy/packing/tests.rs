@@ -12,7 +12,7 @@ fn node(cpu_free: i64, free_milli: &[i64]) -> NodeCapacity {
     NodeCapacity {
         allocatable: Free { cpu: 64_000, memory: 1 << 38 },
         free: Free { cpu: cpu_free, memory: 1 << 37 },
-        model: None,
+        models: NodeModels::default(),
         pools: vec![Pool::by_device(GPU, 1000, free_milli.iter().copied())],
     }
 }
@@ -24,8 +24,8 @@ fn packing(pods: &[(PodShape, u32)], nodes: &[NodeCapacity]) -> Packing {
 }
 
 fn regrets(packing: &mut Packing, pod: &PodShape, nodes: usize) -> Vec<Option<f64>> {
-    let mut all = Vec::new();
-    packing.regrets(pod, 0..nodes, |_, regret| all.push(regret));
+    let mut all = vec![None; nodes];
+    packing.regrets(pod, 0..nodes, |at, regret| all[at] = Some(regret));
     all
 }
 
@@ -63,13 +63,25 @@ fn what_nobody_else_can_use_is_taken_first() {
 }
 
 #[test]
+fn members_of_a_gang_count_as_what_they_take_of_a_node_together() {
+    let nodes = [node(64_000, &[1000; 8]), node(64_000, &[&[0; 6][..], &[1000; 2]].concat())];
+    let small = pod(1, 1000, 1000);
+    let mut packing = packing(&[], &nodes);
+    (0..16).for_each(|_| packing.observe(&small, 8));
+    assert_eq!(ranking(&mut packing, &small, 2), [1, 0], "room for eight is kept");
+    let loser = packing.explain(&small, 0).and_then(|explained| explained.loser);
+    assert_eq!(loser, Some((small.times(8), 8000.0)));
+}
+
+#[test]
 fn models_that_are_asked_for_are_spared() {
     let (old, new) = (Model::new(0).unwrap(), Model::new(1).unwrap());
-    let nodes = [old, new].map(|model| NodeCapacity { model: Some(model), ..node(64_000, &[1000; 4]) });
-    let picky = PodShape { models: Models::NONE.with(new), ..pod(1, 1000, 4000) };
+    let nodes =
+        [old, new].map(|model| NodeCapacity { models: [model].into_iter().collect(), ..node(64_000, &[1000; 4]) });
+    let picky = PodShape { models: Models::ANY.only([new]), ..pod(1, 1000, 4000) };
     let mut packing = packing(&[(pod(1, 1000, 4000), 10), (picky, 10)], &nodes);
     assert_eq!(ranking(&mut packing, &pod(1, 1000, 4000), 2), [0, 1]);
-    assert!(!picky.models.admit(None) && Models::ANY.admit(None), "an unknown model serves only those who take any");
+    assert!(!picky.models.admit(NodeModels::default()), "an unknown model serves only those who take any");
 }
 
 #[test]
@@ -87,7 +99,7 @@ fn kinds_of_devices_do_not_stand_for_each_other() {
 #[test]
 fn there_is_no_opinion_before_a_gpu_pod_was_seen_or_without_a_gpu() {
     let mut nothing_seen = packing(&[], &[node(64_000, &[1000; 4])]);
-    nothing_seen.observe(&pod(0, 0, 1000));
+    nothing_seen.observe(&pod(0, 0, 1000), 1);
     assert!(!nothing_seen.regrets(&pod(0, 0, 1000), 0..1, |_, _| panic!("found something")));
     let mut no_gpu = packing(&[(pod(1, 1000, 0), 1)], &[NodeCapacity { pools: vec![], ..node(64_000, &[]) }]);
     assert!(!no_gpu.regrets(&pod(0, 0, 1000), 0..1, |_, _| panic!("found something")));
@@ -121,10 +133,10 @@ prop_compose! {
     fn any_pod()(kind in 0..2_u16, devices in 0..9_u32, milli in 1..100_u32, cpu in 0..20_000_i64, models in 0..8_u64)
         -> PodShape
     {
-        let set = (0..3).filter(|bit| models & (1 << bit) != 0).filter_map(Model::new).fold(Models::NONE, Models::with);
+        let some = Models::ANY.only((0..3).filter(|bit| models & (1 << bit) != 0).filter_map(Model::new));
         PodShape {
             kind: Kind(kind),
-            models: if models == 0 { Models::ANY } else { set },
+            models: if models == 0 { Models::ANY } else { some },
             milli: if devices == 1 { milli * 10 } else { DEVICE },
             devices,
             cpu,
@@ -137,7 +149,7 @@ prop_compose! {
     fn any_node()(
         cpu in -1000..64_000_i64,
         memory in 0..64_i64,
-        model in 0..4_u8,
+        model in 0..4_usize,
         gpus in prop::collection::vec(0..=100_i64, 0..9),
         slices in 0..8_u32,
         used in 0..9000_i64,
@@ -145,7 +157,7 @@ prop_compose! {
         NodeCapacity {
             allocatable: Free { cpu: 64_000, memory: 64 << 30 },
             free: Free { cpu, memory: memory << 30 },
-            model: Model::new(model).filter(|_| model < 3),
+            models: Model::new(model).into_iter().collect(),
             pools: vec![
                 Pool::by_device(Kind(0), 1000, gpus.into_iter().map(|free| free * 10)),
                 Pool::filled(Kind(1), 143, slices, used),

@@ -28,10 +28,12 @@ pub(super) struct Typical {
 /// Pods that ask for nearly the same.
 #[derive(Clone, Debug)]
 struct Count {
-    /// Shares and cpu rounded up to a step, memory left out.
+    /// Shares and cpu rounded up to a step, memory left out. Of pods restricted to some models, which are too many to be
+    /// told apart, only how they use devices.
     shape: PodShape,
     pods: u32,
     /// Sums over these pods.
+    milli: i64,
     cpu: i64,
     memory: i64,
 }
@@ -41,6 +43,8 @@ struct Count {
 pub(super) struct Workload {
     /// Sorted by shape.
     counts: Vec<Count>,
+    /// Thousandths of a device, in steps, and the number of pods that share one with so many.
+    sizes: Vec<(u32, u32)>,
     /// Sum of all `pods`.
     total: u32,
     seen: u64,
@@ -52,29 +56,48 @@ pub(super) struct Workload {
 impl Workload {
     /// Nothing seen yet. `horizon` is the number of pods after which earlier ones count half.
     pub fn new(horizon: u32) -> Self {
-        Self { counts: Vec::new(), total: 0, seen: 0, due: 1, horizon: horizon.max(1) }
+        Self {
+            counts: Vec::new(),
+            sizes: (1..=DEVICE / STEP).map(|step| (step.saturating_mul(STEP), 0)).collect(),
+            total: 0,
+            seen: 0,
+            due: 1,
+            horizon: horizon.max(1),
+        }
     }
 
-    /// Counts `pods` pods of this shape. Pods without GPUs are not counted: no room need be kept for them.
-    pub fn observe(&mut self, pod: &PodShape, pods: u32) {
+    /// Counts `pods` pods of this shape, of which so many are `together` one and count as one. Pods without GPUs are not
+    /// counted: no room need be kept for them.
+    pub fn observe(&mut self, pod: &PodShape, pods: u32, together: u32) {
         if pod.volume() == 0 || pods == 0 {
             return;
         }
-        let milli = if pod.is_shared() { pod.milli.div_ceil(STEP).saturating_mul(STEP) } else { DEVICE };
+        let added = pods.saturating_mul(ONE).checked_div(together).unwrap_or(0).max(1);
+        let mut milli = DEVICE;
+        if pod.is_shared() {
+            milli = pod.milli.div_ceil(STEP).saturating_mul(STEP);
+            if let Some((_, pods)) = self.sizes.iter_mut().find(|(size, _)| *size == milli) {
+                *pods = pods.saturating_add(added);
+            }
+        }
         let cpu = pod.cpu.max(0).saturating_add(CPU_STEP - 1).checked_div(CPU_STEP).unwrap_or(0);
-        let shape = PodShape { milli, cpu: cpu.saturating_mul(CPU_STEP), memory: 0, ..*pod };
+        let mut shape = PodShape { milli, cpu: cpu.saturating_mul(CPU_STEP), memory: 0, ..*pod };
+        if shape.models != Models::ANY {
+            shape.cpu = 0;
+            shape.milli = if pod.is_shared() { STEP } else { DEVICE };
+        }
         let find = |counts: &[Count]| counts.binary_search_by(|count| count.shape.cmp(&shape));
         if find(&self.counts).is_err() {
             self.make_room();
         }
         let at = find(&self.counts).unwrap_or_else(|at| {
-            self.counts.insert(at, Count { shape, pods: 0, cpu: 0, memory: 0 });
+            self.counts.insert(at, Count { shape, pods: 0, milli: 0, cpu: 0, memory: 0 });
             at
         });
-        let added = pods.saturating_mul(ONE);
         let times = |amount: i64| amount.max(0).saturating_mul(i64::from(added));
         if let Some(count) = self.counts.get_mut(at) {
             count.pods = count.pods.saturating_add(added);
+            count.milli = count.milli.saturating_add(times(milli.into()));
             count.cpu = count.cpu.saturating_add(times(pod.cpu));
             count.memory = count.memory.saturating_add(times(pod.memory));
         }
@@ -83,6 +106,11 @@ impl Workload {
         if self.total >= self.horizon.saturating_mul(2).saturating_mul(ONE) {
             self.age();
         }
+    }
+
+    /// How many GPU pods have been seen.
+    pub fn seen(&self) -> u64 {
+        self.seen
     }
 
     /// Whether there is enough news since [`Workload::learn`]: 30 % more pods.
@@ -94,7 +122,7 @@ impl Workload {
     pub fn learn(&mut self) -> (Vec<Typical>, Holes) {
         let step = self.seen.min(u64::from(self.horizon)).saturating_mul(3).checked_div(10).unwrap_or(0);
         self.due = self.seen.saturating_add(step.max(1));
-        let mut typical = self.merged();
+        let mut typical: Vec<Typical> = self.counts.iter().map(mean).collect();
         let volume = |typical: &Typical| typical.weight * as_f64(typical.shape.volume());
         sort_by(&mut typical, |a, b| volume(a) > volume(b) || (volume(a) == volume(b) && a.shape < b.shape));
         let mut missing = typical.iter().map(volume).sum::<f64>() * VOLUME;
@@ -106,42 +134,7 @@ impl Workload {
         });
         let pods: f64 = typical.iter().map(|shape| shape.weight).sum();
         typical.iter_mut().for_each(|shape| shape.weight /= pods);
-        (typical, Holes::new(&self.shared_sizes()))
-    }
-
-    /// The shapes counted, with their numbers of pods as weights. Restricted to some models they are too many to be told
-    /// apart, and are merged by how they use devices.
-    fn merged(&self) -> Vec<Typical> {
-        let mut typical = Vec::with_capacity(self.counts.len());
-        let mut restricted: Vec<(PodShape, bool, [f64; 4])> = Vec::new();
-        for count in &self.counts {
-            let (shape, pods) = (count.shape, f64::from(count.pods));
-            let sums = [pods, pods * f64::from(shape.milli), as_f64(count.cpu), as_f64(count.memory)];
-            if shape.models == Models::ANY {
-                typical.push(mean(shape, sums));
-                continue;
-            }
-            let alike = PodShape { milli: DEVICE, cpu: 0, ..shape };
-            match restricted.iter_mut().find(|(known, shared, _)| (*known, *shared) == (alike, shape.is_shared())) {
-                Some((_, _, known)) => known.iter_mut().zip(sums).for_each(|(known, more)| *known += more),
-                None => restricted.push((alike, shape.is_shared(), sums)),
-            }
-        }
-        let merged = restricted.into_iter().map(|(shape, _, sums)| mean(shape, sums));
-        typical.extend(merged);
-        typical
-    }
-
-    /// Sizes of shared pods with their numbers.
-    fn shared_sizes(&self) -> Vec<(u32, u32)> {
-        let mut sizes: Vec<(u32, u32)> = Vec::new();
-        for count in self.counts.iter().filter(|count| count.shape.is_shared()) {
-            match sizes.iter_mut().find(|(milli, _)| *milli == count.shape.milli) {
-                Some((_, pods)) => *pods = pods.saturating_add(count.pods),
-                None => sizes.push((count.shape.milli, count.pods)),
-            }
-        }
-        sizes
+        (typical, Holes::new(&self.sizes))
     }
 
     fn make_room(&mut self) {
@@ -157,22 +150,23 @@ impl Workload {
     fn age(&mut self) {
         for count in &mut self.counts {
             count.pods /= 2;
+            count.milli /= 2;
             count.cpu /= 2;
             count.memory /= 2;
         }
         self.counts.retain(|count| count.pods > 0);
+        self.sizes.iter_mut().for_each(|(_, pods)| *pods /= 2);
         self.total = self.counts.iter().fold(0, |sum, count| sum.saturating_add(count.pods));
     }
 }
 
-/// A typical shape from sums over its pods: number, thousandths of a device, cpu, memory.
-fn mean(shape: PodShape, [pods, milli, cpu, memory]: [f64; 4]) -> Typical {
-    // Casts between numbers saturate.
-    let milli = ((milli / pods) as u32).clamp(1, DEVICE);
-    Typical {
-        shape: PodShape { milli, cpu: (cpu / pods) as i64, memory: (memory / pods) as i64, ..shape },
-        weight: pods,
-    }
+/// The shape that stands for these pods.
+fn mean(count: &Count) -> Typical {
+    let pods = f64::from(count.pods);
+    let mean = |sum: i64| (as_f64(sum) / pods) as i64;
+    let milli = u32::try_from(mean(count.milli)).unwrap_or(DEVICE).clamp(1, DEVICE);
+    let shape = PodShape { milli, cpu: mean(count.cpu), memory: mean(count.memory), ..count.shape };
+    Typical { shape, weight: pods }
 }
 
 /// Exact below 2^53; beyond, good enough for a mean.
@@ -191,7 +185,7 @@ mod tests {
 
     fn learned(pods: &[(PodShape, u32)]) -> Vec<(PodShape, f64)> {
         let mut workload = Workload::new(10_000);
-        pods.iter().for_each(|(pod, count)| workload.observe(pod, *count));
+        pods.iter().for_each(|(pod, count)| workload.observe(pod, *count, 1));
         workload.learn().0.into_iter().map(|typical| (typical.shape, typical.weight)).collect()
     }
 
@@ -209,7 +203,7 @@ mod tests {
 
     #[test]
     fn restricted_shapes_are_merged_by_model_and_use() {
-        let t4 = Models::NONE.with(Model::new(3).unwrap());
+        let t4 = Models::ANY.only(Model::new(3));
         let on_t4 = |milli, cpu| PodShape { models: t4, ..shape(1, milli, cpu) };
         let found = learned(&[(on_t4(500, 0), 2), (on_t4(300, 8000), 2), (on_t4(1000, 4000), 4)]);
         assert_eq!(found, [(on_t4(1000, 4000), 0.5), (on_t4(400, 4000), 0.5)]);
@@ -220,7 +214,7 @@ mod tests {
         let mut workload = Workload::new(100);
         let mut learned_at = Vec::new();
         for seen in 1..=200 {
-            workload.observe(&shape(1, 1000, 0), 1);
+            workload.observe(&shape(1, 1000, 0), 1, 1);
             if workload.is_due() {
                 workload.learn();
                 learned_at.push(seen);
@@ -232,8 +226,8 @@ mod tests {
     #[test]
     fn an_earlier_workload_is_forgotten() {
         let mut workload = Workload::new(100);
-        workload.observe(&shape(8, 1000, 0), 100);
-        (0..1000).for_each(|_| workload.observe(&shape(1, 500, 0), 1));
+        workload.observe(&shape(8, 1000, 0), 100, 1);
+        (0..1000).for_each(|_| workload.observe(&shape(1, 500, 0), 1, 1));
         let (typical, holes) = workload.learn();
         assert_eq!(typical.first().map(|typical| typical.shape.milli), Some(500));
         assert!(typical.iter().all(|typical| typical.shape.devices == 1 || typical.weight < 0.01), "{typical:?}");
@@ -243,8 +237,8 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_common_shapes_survive_a_flood_of_rare_ones() {
         let mut workload = Workload::new(1_000_000);
-        workload.observe(&shape(8, 1000, 0), 10);
-        (0..5000).for_each(|cpu| workload.observe(&shape(1, 1000, cpu * CPU_STEP), 1));
+        workload.observe(&shape(8, 1000, 0), 10, 1);
+        (0..5000).for_each(|cpu| workload.observe(&shape(1, 1000, cpu * CPU_STEP), 1, 1));
         assert_eq!(workload.counts.len(), COUNTED);
         let (typical, _) = workload.learn();
         assert_eq!(typical.len(), TYPICAL);
