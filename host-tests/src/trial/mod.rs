@@ -1,6 +1,6 @@
 //! A trial: a cluster, a workload and a policy, put together and run.
 
-mod crane;
+mod dates;
 mod facts;
 mod outcome;
 
@@ -84,7 +84,8 @@ impl Trial {
     /// When the plugin does not start.
     pub fn simulation_of(&self, factory: PluginFactory, options: Options) -> anyhow::Result<Simulation> {
         let mut nodes = self.cluster.nodes.clone();
-        crane::redate(&mut nodes, timestamp(Duration::ZERO).0, &self.policy);
+        let start = timestamp(Duration::ZERO).0;
+        dates::redate(&mut nodes, start, &self.policy);
         let nodes = nodes.into_iter().map(NodeObject::new);
         let bound = |pod: &&Rc<PodObject>| pod.pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
         let pods = self.cluster.pods.iter().filter(bound).cloned();
@@ -95,9 +96,11 @@ impl Trial {
             simulation.at(Duration::ZERO, Change::Usage { node, usage: Some(usage) });
         }
         let waiting = self.cluster.pods.iter().filter(|pod| !bound(pod));
+        let submitted = waiting.chain(&self.workload.pods);
+        let later = dates::age(submitted.clone().map(|pod| &pod.pod), start);
         let mut time = Duration::ZERO;
-        for pod in waiting.chain(&self.workload.pods) {
-            simulation.at(time, Change::CreatePod(copy(pod)));
+        for pod in submitted {
+            simulation.at(time, Change::CreatePod(pod.with_pod(|pod| dates::recreate(pod, later))));
             time += CREATION_INTERVAL;
         }
         Ok(simulation)

@@ -10,6 +10,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+mod clock;
 pub mod counted_pod;
 pub mod gangs;
 mod node;
@@ -26,8 +27,11 @@ use core::hash::{BuildHasherDefault, Hasher};
 use hashbrown::HashMap;
 
 pub use node::{Entry, Known, Node};
+use node_load::Reading;
 pub use node_load::{Footprint, NodeLoad};
 pub use node_state::{NodeState, Unknown};
+
+use clock::Clock;
 
 use crate::host::{Host, Severity};
 use crate::object::{PodInfo, ResourceNames};
@@ -77,9 +81,17 @@ pub struct Cluster {
     /// Grows whenever something here changes.
     generation: u64,
     ledger_ms: i64,
+    /// When node states were written.
+    published: Clock,
+    /// When crane measured.
+    crane: Clock,
+    /// When the youngest pod was created, milliseconds since 1970.
+    created_ms: i64,
+    /// What these come to: [`Cluster::clock_ms`] and [`Cluster::now_ms`].
     clock_ms: i64,
-    /// The latest time that crane wrote, in the annotator's zone.
-    crane_ms: Option<i64>,
+    now_ms: Option<i64>,
+    /// The zone of crane's annotator, in seconds east of Greenwich; `None` if its annotations are not read.
+    crane_offset: Option<i32>,
     /// How many nodes bring thresholds of their own.
     own_thresholds: usize,
     cycle: u64,
@@ -103,8 +115,12 @@ impl Cluster {
             gang_members: SortedMap::default(),
             generation: 0,
             ledger_ms: i64::from(ledger_seconds).saturating_mul(1000),
+            published: Clock::default(),
+            crane: Clock::default(),
+            created_ms: 0,
             clock_ms: 0,
-            crane_ms: None,
+            now_ms: None,
+            crane_offset: None,
             own_thresholds: 0,
             cycle: 0,
             turn: 0,
@@ -120,18 +136,6 @@ impl Cluster {
     #[must_use]
     pub fn cycle(&self) -> u64 {
         self.cycle
-    }
-
-    /// The latest time that any node state was written, in milliseconds since 1970; 0 before the first.
-    #[must_use]
-    pub fn clock_ms(&self) -> i64 {
-        self.clock_ms
-    }
-
-    /// The latest time of a measurement by crane, in milliseconds since 1970 by its annotator's zone.
-    #[must_use]
-    pub fn crane_ms(&self) -> Option<i64> {
-        self.crane_ms
     }
 
     /// Whether some node brings usage thresholds of its own.
@@ -210,17 +214,19 @@ impl Cluster {
     fn take_in(&mut self, name: &str, bytes: &[u8], news: &mut Vec<String>) -> Option<NodeIndex> {
         let known = self.find(name);
         let digest = digest(bytes);
-        let horizon = self.clock_ms.saturating_sub(self.ledger_ms);
+        let horizon = self.clock_ms().saturating_sub(self.ledger_ms);
         if let Some(node) = known.and_then(|at| self.nodes.get_mut(at.index()).and_then(Option::as_mut))
             && node.digest == digest
         {
             node.read_in = self.cycle;
-            let settled = node.settle(horizon);
+            let settled = node.settle(horizon, self.now_ms);
             self.forget_placed(&settled);
             return known;
         }
         let at = known.or_else(|| self.next_index())?;
-        let mut node = match Node::read(at, bytes, &mut self.names, &self.tracked, &self.label_keys) {
+        let kept = (self.tracked.as_slice(), self.label_keys.as_slice());
+        let reading = Reading { crane_offset: self.crane_offset, now: self.now_ms };
+        let mut node = match Node::read(at, bytes, &mut self.names, kept, reading) {
             Ok(node) => node,
             Err(error) => {
                 news.push(format!("node {name}: cannot be read, it gets no opinion: {error}"));
@@ -236,20 +242,18 @@ impl Cluster {
         if let Some(why) = node.news(before.as_ref()) {
             news.push(format!("node {name}: allocation unknown, it gets no opinion: {why}"));
         }
-        if let Some(state) = node.state() {
-            self.clock_ms = self.clock_ms.max(state.at);
-        }
         self.note_load(news, before.as_ref(), &node);
         self.count_gangs(before.as_ref(), Some(&node));
         for entry in before.map(Node::into_entries).unwrap_or_default() {
             node.place(entry);
         }
-        let settled = node.settle(horizon);
+        let settled = node.settle(horizon, self.now_ms);
         self.forget_placed(&settled);
         if known.is_none() {
             self.by_name.insert(name.into(), at);
         }
         self.store(at, node);
+        self.hear(at);
         Some(at)
     }
 
@@ -286,7 +290,7 @@ impl Cluster {
             let Some(oldest) = self.order.pop_front() else { break };
             self.unplace(oldest);
         }
-        let placed_ms = self.clock_ms;
+        let placed_ms = self.now_ms().unwrap_or(0);
         let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::as_mut) else { return };
         node.place(Entry { uid, placed_ms, requests: pod.requests.clone(), scored: pod.placed.clone(), footprint });
         self.placed.insert(uid, at);
@@ -313,7 +317,6 @@ impl Cluster {
     }
 
     fn note_load(&mut self, news: &mut Vec<String>, before: Option<&Node>, node: &Node) {
-        self.crane_ms = self.crane_ms.max(node.load.crane.map(|measured| measured.at));
         let own = |node: &Node| usize::from(node.has_own_thresholds());
         self.own_thresholds = self.own_thresholds.saturating_sub(before.map_or(0, own)).saturating_add(own(node));
         if node.load.broken_thresholds && before.is_none_or(|before| !before.load.broken_thresholds) {
@@ -344,6 +347,7 @@ impl Cluster {
     fn forget(&mut self, at: NodeIndex) {
         let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::take) else { return };
         self.by_name.remove(&node.name);
+        self.hear(at);
         self.count_gangs(Some(&node), None);
         self.changed();
         if node.has_own_thresholds() {

@@ -4,9 +4,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::NodeIndex;
-use super::node_load::{Footprint, NodeLoad};
+use super::node_load::{Footprint, NodeLoad, Reading};
 use super::node_state::{self, NodeState, Unknown};
 use crate::object::{self, ResourceNames, Resources, Taint};
+use crate::policy::qos::load::Load;
 
 /// A pod that the module let go to a node and that node state does not count yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +68,8 @@ impl Node {
         at: NodeIndex,
         bytes: &[u8],
         names: &mut ResourceNames,
-        tracked: &[Box<str>],
-        label_keys: &[Box<str>],
+        (tracked, label_keys): (&[Box<str>], &[Box<str>]),
+        reading: Reading,
     ) -> Result<Self, object::Error> {
         let node = object::Node::parse(bytes)?;
         let known = match node.meta.annotation(node_state::ANNOTATION) {
@@ -79,7 +80,7 @@ impl Node {
         Ok(Self {
             at,
             name: node.meta.name.into(),
-            load: NodeLoad::read(&node.meta, &allocatable, known.as_ref().ok().map(|known| &known.document)),
+            load: NodeLoad::read(&node.meta, &allocatable, known.as_ref().ok().map(|known| &known.document), reading),
             allocatable,
             unschedulable: node.unschedulable,
             taints: node.taints()?,
@@ -122,7 +123,7 @@ impl Node {
 
     /// Whether it brings usage thresholds of its own.
     pub(super) fn has_own_thresholds(&self) -> bool {
-        !self.load.thresholds.usage.is_none()
+        self.load.thresholds.usage.is_some_and(|usage| !usage.is_none())
     }
 
     /// Why the state is unknown, if that has changed since `before`.
@@ -133,7 +134,8 @@ impl Node {
 
     /// Takes out, and answers, the entries that node state has made superfluous: those it counts, and those placed
     /// before `horizon` (milliseconds since 1970) that it should have counted by now, whose pods must be gone.
-    pub(super) fn settle(&mut self, horizon: i64) -> Vec<Entry> {
+    pub(super) fn settle(&mut self, horizon: i64, now: Option<i64>) -> Vec<Entry> {
+        self.settle_estimates(now);
         let Ok(known) = &self.known else { return Vec::new() };
         let settled = self.entries.iter().filter(|entry| known.counts(entry.uid) || entry.placed_ms < horizon);
         let settled: Vec<Entry> = settled.cloned().collect();
@@ -141,6 +143,27 @@ impl Node {
             self.unplace(entry.uid);
         }
         settled
+    }
+
+    /// Estimates end when a measurement contains the pod, also of pods that node state never counts: where nobody
+    /// publishes any, they would add up for ever.
+    fn settle_estimates(&mut self, now: Option<i64>) {
+        let contained = self.load.contained(now);
+        let mut changed = false;
+        for entry in self.entries.iter_mut().filter(|entry| entry.placed_ms <= contained) {
+            if let Some(footprint) = &mut entry.footprint {
+                changed |= footprint.estimate != Load::default();
+                footprint.estimate = Load::default();
+            }
+        }
+        if changed {
+            self.count_load();
+        }
+    }
+
+    /// Sums are made anew where something falls away: what has been cut off at the largest number is not taken off again.
+    fn count_load(&mut self) {
+        self.load.count(self.entries.iter().filter_map(|entry| entry.footprint.as_ref()));
     }
 
     pub(super) fn place(&mut self, entry: Entry) {
@@ -163,8 +186,8 @@ impl Node {
             known.requested.sub_all(&entry.requests);
             known.scoring_requested.sub_all(&entry.scored);
         }
-        if let Some(footprint) = &entry.footprint {
-            self.load.unplace(footprint);
+        if entry.footprint.is_some() {
+            self.count_load();
         }
     }
 

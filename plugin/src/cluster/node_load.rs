@@ -5,25 +5,37 @@ use core::cell::Cell;
 
 use super::node_state::NodeState;
 use crate::json::Json;
-use crate::object::{Metadata, ResourceId, Resources};
+use crate::object::{Metadata, Quantity, ResourceId, Resources};
 use crate::policy::qos::budget::Budget;
 use crate::policy::qos::class::{Class, QosClass};
 use crate::policy::qos::crane;
 use crate::policy::qos::filter::NodeThresholds;
 use crate::policy::qos::load::{Load, Percents};
-use crate::policy::qos::usage::{Measurement, Timestamp};
+use crate::policy::qos::usage::{AHEAD_SECONDS, Measurement, Timestamp};
 
 /// Koordinator's annotation with a node's own usage thresholds.
 pub const THRESHOLDS: &str = "scheduling.koordinator.sh/usage-thresholds";
+
+/// Koordinator's annotation with what a node has where allocatable is amplified, so that more can be requested of it.
+const RAW_ALLOCATABLE: &str = "node.koordinator.sh/raw-allocatable";
 
 /// Volcano's annotations with the percent of cpu and of memory from which on a node evicts best-effort pods.
 const EVICTS_CPU: &str = "volcano.sh/evicting-cpu-high-watermark";
 const EVICTS_MEMORY: &str = "volcano.sh/evicting-memory-high-watermark";
 
+/// How a node is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// The zone of crane's annotator, in seconds east of Greenwich; `None` if its annotations are not read.
+    pub crane_offset: Option<i32>,
+    /// The time, milliseconds since 1970, if any is known.
+    pub now: Option<Timestamp>,
+}
+
 /// What decides about a node's load.
 #[derive(Clone, Debug, Default)]
 pub struct NodeLoad {
-    /// Allocatable cpu and memory.
+    /// Allocatable cpu and memory: what there is, not what Koordinator amplifies it to.
     pub allocatable: Load,
     /// Thresholds of its own.
     pub thresholds: NodeThresholds,
@@ -33,7 +45,7 @@ pub struct NodeLoad {
     pub evicts_at: Percents,
     /// The measurement in node state.
     pub measured: Option<Measurement>,
-    /// Crane's measurement, with the time as written: local to the annotator's zone.
+    /// Crane's measurement.
     pub crane: Option<Measurement>,
     /// What node state counts; `None` without node state.
     counted: Option<Sums>,
@@ -64,20 +76,37 @@ pub struct Footprint {
     pub requests: Load,
 }
 
-/// A budget found earlier, which holds for a class as long as nothing here changes and the clock is not past `until`.
+/// A budget found earlier, which holds for a class as long as nothing here changes and the clock stays where it holds.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     class: Class,
     declared: bool,
-    until: Timestamp,
+    /// Both ends included.
+    holds: (Timestamp, Timestamp),
     budget: Option<Budget>,
 }
 
 impl NodeLoad {
-    pub(super) fn read(meta: &Metadata<'_>, allocatable: &Resources, state: Option<&NodeState>) -> Self {
+    pub(super) fn read(
+        meta: &Metadata<'_>,
+        allocatable: &Resources,
+        state: Option<&NodeState>,
+        Reading { crane_offset, now }: Reading,
+    ) -> Self {
         let thresholds = meta.annotation(THRESHOLDS).map(read_thresholds);
         let allocatable = Load { cpu: allocatable.get(ResourceId::CPU), memory: allocatable.get(ResourceId::MEMORY) };
+        let allocatable = meta.annotation(RAW_ALLOCATABLE).map_or(allocatable, |raw| raw_allocatable(raw, allocatable));
         let usage = state.and_then(|state| state.usage.as_ref());
+        let crane = crane_offset.and_then(|offset| {
+            let (cpu, memory) = meta.annotation(crane::CPU).zip(meta.annotation(crane::MEMORY))?;
+            crane::measurement(cpu, memory, allocatable, offset)
+        });
+        let mut counted = state.map(Sums::of);
+        if let (Some(state), Some(counted)) = (state, &mut counted)
+            && state.at <= contained(crane, now)
+        {
+            counted.unmeasured = Load::default();
+        }
         Self {
             allocatable,
             broken_thresholds: matches!(thresholds, Some(None)),
@@ -87,13 +116,15 @@ impl NodeLoad {
                 memory: meta.annotation(EVICTS_MEMORY).and_then(watermark),
             },
             measured: usage.map(|it| Measurement { at: it.at, load: Load { cpu: it.cpu, memory: it.memory } }),
-            crane: meta
-                .annotation(crane::CPU)
-                .zip(meta.annotation(crane::MEMORY))
-                .and_then(|(cpu, memory)| crane::measurement(cpu, memory, allocatable, 0)),
-            counted: state.map(Sums::of),
+            crane,
+            counted,
             ..Self::default()
         }
+    }
+
+    /// Pods placed up to this time, in milliseconds since 1970, are part of crane's mean.
+    pub(super) fn contained(&self, now: Option<Timestamp>) -> Timestamp {
+        contained(self.crane, now)
     }
 
     /// LSE and LSR pods here. Without node state, those that the module placed itself; `None` if it placed none.
@@ -119,13 +150,14 @@ impl NodeLoad {
     #[must_use]
     pub fn budget(&self, class: Class, declared: bool, now: Timestamp) -> Option<Option<Budget>> {
         let answer = self.budget.get()?;
-        let same = answer.class == class && answer.declared == declared && now <= answer.until;
+        let (from, until) = answer.holds;
+        let same = answer.class == class && answer.declared == declared && from <= now && now <= until;
         same.then_some(answer.budget)
     }
 
-    /// Keeps the budget of a class, which holds up to `until`.
-    pub fn keep_budget(&self, class: Class, declared: bool, until: Timestamp, budget: Option<Budget>) {
-        self.budget.set(Some(Answer { class, declared, until, budget }));
+    /// Keeps the budget of a class, which holds from the one time to the other.
+    pub fn keep_budget(&self, class: Class, declared: bool, holds: (Timestamp, Timestamp), budget: Option<Budget>) {
+        self.budget.set(Some(Answer { class, declared, holds, budget }));
     }
 
     pub(super) fn place(&mut self, pod: &Footprint) {
@@ -137,12 +169,10 @@ impl NodeLoad {
         self.budget.set(None);
     }
 
-    pub(super) fn unplace(&mut self, pod: &Footprint) {
-        self.placed.protected = self.placed.protected.saturating_sub(pod.qos.is_protected().into());
-        self.placed.unmeasured = self.placed.unmeasured.minus(pod.estimate);
-        if pod.qos == QosClass::Be {
-            self.placed.best_effort = self.placed.best_effort.minus(pod.requests);
-        }
+    /// Counts all pods placed here anew.
+    pub(super) fn count<'a>(&mut self, pods: impl Iterator<Item = &'a Footprint>) {
+        self.placed = Sums::default();
+        pods.for_each(|pod| self.place(pod));
         self.budget.set(None);
     }
 }
@@ -160,6 +190,23 @@ impl Sums {
     }
 }
 
+/// A measurement of the future is not believed: by a wrong time zone it would contain everything.
+fn contained(crane: Option<Measurement>, now: Option<Timestamp>) -> Timestamp {
+    let ahead = i64::from(AHEAD_SECONDS).saturating_mul(1000);
+    let believed = crane.filter(|measured| now.is_none_or(|now| measured.at <= now.saturating_add(ahead)));
+    believed.map_or(Timestamp::MIN, |measured| measured.at.saturating_sub(crane::MEAN_MS))
+}
+
+/// The amounts in Koordinator's document. What it does not name, or not as a quantity, is not amplified.
+fn raw_allocatable(document: &str, allocatable: Load) -> Load {
+    let raw = Json::parse(document).unwrap_or(Json::Null);
+    let amount = |name| Quantity::parse(raw.get(name)?.text()?).ok().filter(|amount| *amount > Quantity::ZERO);
+    Load {
+        cpu: amount("cpu").map_or(allocatable.cpu, Quantity::milli_value),
+        memory: amount("memory").map_or(allocatable.memory, Quantity::value),
+    }
+}
+
 /// What is no percentage says nothing.
 fn watermark(text: &str) -> Option<u8> {
     text.trim().parse().ok().filter(|percent| (1..=100).contains(percent))
@@ -169,15 +216,17 @@ fn watermark(text: &str) -> Option<u8> {
 /// among it: no percentile reaches the module.
 fn read_thresholds(text: &str) -> Option<NodeThresholds> {
     let document = Json::parse(text).ok().filter(|document| matches!(document, Json::Object(_)))?;
-    let prod = percents(document.get("prodUsageThresholds"))?;
-    Some(NodeThresholds { usage: percents(document.get("usageThresholds"))?, prod_apart: !prod.is_none() })
+    let prod_apart = percents(document.get("prodUsageThresholds"))?.is_some();
+    Some(NodeThresholds { usage: percents(document.get("usageThresholds"))?, prod_apart })
 }
 
-fn percents(thresholds: Option<&Json<'_>>) -> Option<Percents> {
+/// A set of thresholds. One without entries is none, and the policy's hold; one whose entries limit nothing counts.
+fn percents(thresholds: Option<&Json<'_>>) -> Option<Option<Percents>> {
     match thresholds {
-        None | Some(Json::Null) => Some(Percents::NONE),
-        Some(thresholds @ Json::Object(_)) => {
-            Some(Percents { cpu: limit(thresholds.get("cpu"))?, memory: limit(thresholds.get("memory"))? })
+        None | Some(Json::Null) => Some(None),
+        Some(thresholds @ Json::Object(entries)) => {
+            let limits = Percents { cpu: limit(thresholds.get("cpu"))?, memory: limit(thresholds.get("memory"))? };
+            Some((!entries.is_empty()).then_some(limits))
         }
         Some(_) => None,
     }
@@ -186,8 +235,8 @@ fn percents(thresholds: Option<&Json<'_>>) -> Option<Percents> {
 /// 0 is no threshold, as in Koordinator.
 fn limit(threshold: Option<&Json<'_>>) -> Option<Option<u8>> {
     match threshold {
-        None | Some(Json::Null) => Some(None),
-        Some(Json::Integer(limit)) => Some((*limit > 0).then(|| u8::try_from(*limit).unwrap_or(u8::MAX))),
+        None | Some(Json::Null | Json::Integer(0)) => Some(None),
+        Some(Json::Integer(limit @ 1..)) => Some(Some(u8::try_from(*limit).unwrap_or(u8::MAX))),
         Some(_) => None,
     }
 }
@@ -195,6 +244,24 @@ fn limit(threshold: Option<&Json<'_>>) -> Option<Option<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn raw_amounts_count_where_they_are_given() {
+        let amplified = Load { cpu: 150_000, memory: 1 << 40 };
+        let raw = |cpu, memory| Load { cpu, memory };
+        for (text, expected) in [
+            (r#"{"cpu":"100"}"#, raw(100_000, 1 << 40)),
+            (r#"{"cpu":"99500m","memory":"512Gi"}"#, raw(99_500, 1 << 39)),
+            (r#"{"cpu":"-1","memory":"many"}"#, amplified),
+            (r#"{"cpu":"0"}"#, amplified),
+            ("{}", amplified),
+            ("[]", amplified),
+            ("100", amplified),
+            ("", amplified),
+        ] {
+            assert_eq!(raw_allocatable(text, amplified), expected, "{text}");
+        }
+    }
 
     #[test]
     fn watermarks_are_percentages() {
@@ -213,13 +280,18 @@ mod tests {
 
     #[test]
     fn thresholds_are_read_as_koordinator_writes_them() {
-        let limits = |cpu, memory| Percents { cpu, memory };
+        let limits = |cpu, memory| Some(Percents { cpu, memory });
         for (text, expected) in [
-            ("{}", Some((limits(None, None), false))),
+            ("{}", Some((None, false))),
             (r#"{"usageThresholds":{"cpu":65,"memory":95}}"#, Some((limits(Some(65), Some(95)), false))),
             (r#"{"usageThresholds":{"cpu":0,"memory":300}}"#, Some((limits(None, Some(255)), false))),
-            (r#"{"usageThresholds":null,"prodUsageThresholds":{"cpu":55}}"#, Some((limits(None, None), true))),
-            (r#"{"aggregatedUsage":{"usageThresholds":{"cpu":50}}}"#, Some((limits(None, None), false))),
+            (r#"{"usageThresholds":{"cpu":0}}"#, Some((limits(None, None), false))),
+            (r#"{"usageThresholds":{},"prodUsageThresholds":{}}"#, Some((None, false))),
+            (r#"{"usageThresholds":null,"prodUsageThresholds":{"cpu":55}}"#, Some((None, true))),
+            (r#"{"aggregatedUsage":{"usageThresholds":{"cpu":50}}}"#, Some((None, false))),
+            (r#"{"usageThresholds":{"cpu":-1}}"#, None),
+            (r#"{"usageThresholds":{"cpu":9223372036854775808}}"#, None),
+            (r#"{"usageThresholds":{"cpu":65}"#, None),
             (r#"{"usageThresholds":{"cpu":"65"}}"#, None),
             (r#"{"usageThresholds":{"cpu":65.5}}"#, None),
             (r#"{"usageThresholds":65}"#, None),

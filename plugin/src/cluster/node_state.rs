@@ -37,7 +37,7 @@ pub type Amounts = SortedMap<String, i64>;
 pub struct NodeState {
     /// [`VERSION`].
     pub v: u32,
-    /// When this was written: milliseconds since 1970 by the publisher's clock. Also the module's only real clock.
+    /// When this was written: milliseconds since 1970 by the publisher's clock. Also the module's own.
     pub at: i64,
     /// Pods on the node that are not finished.
     pub pods: u32,

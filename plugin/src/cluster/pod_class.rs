@@ -38,12 +38,13 @@ pub fn pod_class(pod: &Pod<'_>, facts: &PodInfo, names: &ResourceNames) -> (PodC
     (PodClass::of(&marks), IllegalPair::of(&marks))
 }
 
-/// Cpu and memory in `amounts`, where batch and mid resources stand for what they are made of.
+/// Cpu and memory in `amounts`, where batch and mid resources stand for what they are made of. Never negative: a sum
+/// over pods must not shrink by one more.
 #[must_use]
 pub fn load(amounts: &Resources, names: &ResourceNames) -> Load {
     let one = |native: ResourceId, reclaimed: [&str; 3]| {
         let reclaimed = reclaimed.iter().map(|name| amount(amounts, names, name)).find(|amount| *amount > 0);
-        reclaimed.unwrap_or_else(|| amounts.get(native))
+        reclaimed.unwrap_or_else(|| amounts.get(native).max(0))
     };
     Load { cpu: one(ResourceId::CPU, CPU), memory: one(ResourceId::MEMORY, MEMORY) }
 }

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use super::CyclePod;
 use super::gang_facts::{Knowledge, View};
 use super::qos::Qos;
+use super::rereads::Rereads;
 use crate::cluster::pod_gang::Words;
 use crate::cluster::{Cluster, node_state};
 use crate::config::{Policy, UnknownSize};
@@ -35,9 +36,7 @@ pub struct Gangs {
     book: Book,
     /// What preemption has freed on each node so far in this cycle.
     emptied: SortedMap<NodeRow, Emptied>,
-    /// Nodes that may be read again in a cycle before they are refused.
-    rereads_per_cycle: u32,
-    rereads: u32,
+    rereads: Rereads,
     /// Whether some node may be refused to the pod of this cycle.
     filters: bool,
     /// Gangs whose wait was cut: each is logged once.
@@ -114,8 +113,7 @@ impl Gangs {
                 reject_unknown_size: policy.gang.unknown_size == UnknownSize::Reject,
             }),
             emptied: SortedMap::default(),
-            rereads_per_cycle: policy.cluster.refresh_per_cycle,
-            rereads: 0,
+            rereads: Rereads::new(policy.cluster.refresh_per_cycle),
             filters: false,
             logged: Vec::new(),
             newest_ms: 0,
@@ -145,7 +143,7 @@ impl Gangs {
     ) -> Code {
         self.emptied.clear();
         self.knowledge.nominated.clear();
-        self.rereads = self.rereads_per_cycle;
+        self.rereads.begin(cluster.cycle(), cluster.capacity());
         self.filters = false;
         let Some(gang) = &pod.gang else { return Code::Skip };
         self.newest_ms = self.newest_ms.max(pod.info.created.saturating_mul(1000));
@@ -255,8 +253,7 @@ impl Gangs {
         let verdict = self.judge(at.row(), qos, cluster);
         let Err(reason) = verdict else { return Code::Success };
         // The node may have changed since it was last read.
-        let verdict = if self.rereads > 0 && !cluster.is_fresh(at) && cluster.read(host, &name) == Some(at) {
-            self.rereads = self.rereads.saturating_sub(1);
+        let verdict = if !cluster.is_fresh(at) && self.rereads.take(at) && cluster.read(host, &name) == Some(at) {
             self.judge(at.row(), qos, cluster)
         } else {
             Err(reason)

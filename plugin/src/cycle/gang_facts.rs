@@ -21,9 +21,9 @@ const MAX_RULES: usize = 4096;
 pub struct Knowledge {
     topology_key: Option<Box<str>>,
     excluded_roles: Vec<Box<str>>,
-    /// Rules of members by number, and the cycle in which they were last met.
-    rules: SortedMap<u64, (NodeRules, u64)>,
-    /// The number of the rules of the member at hand: QoS can tell of no other.
+    /// Rules and class of members by number, and the cycle in which they were last met.
+    rules: SortedMap<u64, (NodeRules, PodClass, u64)>,
+    /// The number of the rules of the member at hand, of which QoS knows more than the class.
     current: u64,
     /// Pods that the scheduler counted in where they are nominated, in this cycle: hashes of their UIDs, and requests.
     pub nominated: SortedMap<NodeRow, Vec<(u64, Resources)>>,
@@ -42,16 +42,17 @@ impl Knowledge {
 
     /// Remembers the rules of the member at hand. Answers a number for them and the class, for which QoS has rules.
     pub fn keep_rules(&mut self, fingerprint: u64, rules: &NodeRules, class: PodClass, cycle: u64) -> u64 {
-        let [qos, band] = [class.qos as u64, class.band.map_or(u64::MAX, |band| band as u64)];
-        let number = fingerprint ^ qos.wrapping_add(band << 8).wrapping_mul(0x517c_c1b7_2722_0a95);
+        let [qos, band] = [class.qos as u64, class.band.map_or(0xff, |band| band as u64)];
+        let class_number = qos | band << 8 | u64::from(class.declared) << 16;
+        let number = fingerprint ^ class_number.wrapping_mul(0x517c_c1b7_2722_0a95);
         match self.rules.get_mut(&number) {
-            Some((_, met)) => *met = cycle,
+            Some((_, _, met)) => *met = cycle,
             None => {
                 if self.rules.len() >= MAX_RULES {
-                    let oldest = self.rules.iter().min_by_key(|(_, (_, met))| *met).map(|(number, _)| *number);
+                    let oldest = self.rules.iter().min_by_key(|(_, (_, _, met))| *met).map(|(number, _)| *number);
                     oldest.and_then(|oldest| self.rules.remove(&oldest));
                 }
-                self.rules.insert(number, (rules.clone(), cycle));
+                self.rules.insert(number, (rules.clone(), class, cycle));
             }
         }
         self.current = number;
@@ -75,6 +76,11 @@ impl View<'_> {
     /// What QoS leaves of the node, if the resource stands for that.
     fn allowance(&self, node: &Node, resource: ResourceId) -> Option<i64> {
         self.qos?.allowance(resource, node, self.cluster)
+    }
+
+    /// What QoS keeps free of the node's resource.
+    fn kept(&self, node: &Node, resource: ResourceId) -> i64 {
+        self.qos.map_or(0, |qos| qos.kept(resource, node))
     }
 
     /// Members that node state counts under this key, if it is one of the gang's and not of an excluded role.
@@ -102,13 +108,15 @@ impl Facts for View<'_> {
 
     fn free(&self, node: NodeRow, resource: ResourceId) -> i64 {
         let Some(node) = self.cluster.at_row(node) else { return 0 };
-        self.allowance(node, resource).unwrap_or_else(|| self.cluster.free(node, resource))
+        let free = || self.cluster.free(node, resource).saturating_sub(self.kept(node, resource));
+        self.allowance(node, resource).unwrap_or_else(free)
     }
 
     fn allocatable(&self, node: NodeRow, resource: ResourceId) -> i64 {
         let Some(node) = self.cluster.at_row(node) else { return 0 };
         // Emptying a node lowers no measurement.
-        self.allowance(node, resource).unwrap_or_else(|| node.allocatable.get(resource))
+        let all = || node.allocatable.get(resource).saturating_sub(self.kept(node, resource));
+        self.allowance(node, resource).unwrap_or_else(all)
     }
 
     fn nominated(&self, node: NodeRow, resource: ResourceId, leave_out: &dyn Fn(u64) -> bool) -> i64 {
@@ -123,10 +131,14 @@ impl Facts for View<'_> {
 
     fn allows(&self, node: NodeRow, rules: u64) -> bool {
         let Some(node) = self.cluster.at_row(node) else { return false };
-        let allowed = self.knowledge.rules.get(&rules);
-        let allowed = allowed.is_none_or(|(rules, _)| rules.allow(&Labelled { cluster: self.cluster, node }));
-        let hot = || rules == self.knowledge.current && self.qos.is_some_and(|qos| qos.refuses(node, self.cluster));
-        allowed && !hot()
+        let known = self.knowledge.rules.get(&rules);
+        let allowed = known.is_none_or(|(rules, ..)| rules.allow(&Labelled { cluster: self.cluster, node }));
+        let hot = |qos: &Qos| match known {
+            _ if rules == self.knowledge.current => qos.refuses(node, self.cluster),
+            Some((_, class, _)) => qos.refuses_class(*class, node, self.cluster),
+            None => false,
+        };
+        allowed && !self.qos.is_some_and(hot)
     }
 
     fn bound(&self, gang: &str) -> u32 {

@@ -14,6 +14,7 @@ mod packing_tests;
 mod qos;
 #[cfg(test)]
 mod qos_tests;
+mod rereads;
 mod scoring;
 #[cfg(test)]
 mod tests;
@@ -53,6 +54,8 @@ pub struct Module {
     qos: Option<Qos>,
     gangs: Option<Gangs>,
     packer: Option<Packer>,
+    /// Whether a cycle has begun in this life of the module.
+    begun: bool,
     /// The pod of this cycle, once a step needed it; `Some(None)` if it cannot be read.
     pod: Option<Option<CyclePod>>,
 }
@@ -79,11 +82,12 @@ impl Module {
         let policy = Policy::parse(&host.config())?;
         let mut cluster = Cluster::new(Packer::node_labels(&policy), policy.cluster.ledger_seconds);
         Ok(Self {
-            qos: Qos::new(&policy, &mut cluster.names),
+            qos: Qos::new(&policy, &mut cluster),
             gangs: Gangs::new(&policy, &mut cluster),
             packer: Packer::new(&policy),
             cluster,
             scoring: Scoring::new(&policy),
+            begun: false,
             pod: None,
             policy,
         })
@@ -105,6 +109,7 @@ impl Module {
     /// A pod's cycle begins. Skip unless some node may be refused to the pod, which so costs no Filter call.
     pub fn pre_filter(&mut self, host: &mut impl Host) -> Code {
         self.cluster.begin_cycle();
+        self.begun = true;
         self.pod = None;
         if self.qos.is_none() && self.gangs.is_none() && self.packer.is_none() {
             return Code::Skip;
@@ -130,6 +135,9 @@ impl Module {
 
     /// May the pod run on the current node?
     pub fn filter(&mut self, host: &mut impl Host) -> Code {
+        if let Some(error) = self.interrupted(host) {
+            return error;
+        }
         let by_qos = match &mut self.qos {
             Some(qos) => qos.filter(&mut self.cluster, host),
             None => Code::Success,
@@ -138,6 +146,16 @@ impl Module {
             Some(gangs) if by_qos == Code::Success => gangs.filter(self.qos.as_ref(), &mut self.cluster, host),
             _ => by_qos,
         }
+    }
+
+    /// An error if the module was started anew in the middle of a cycle: what PreFilter found out about the pod is
+    /// lost, and no node may be taken on the word of a module that knows nothing. The scheduler tries the pod again.
+    fn interrupted(&self, host: &mut impl Host) -> Option<Code> {
+        if self.begun || (self.qos.is_none() && self.gangs.is_none()) {
+            return None;
+        }
+        host.status_reason("the policy was started anew in the middle of this cycle");
+        Some(Code::Error)
     }
 
     /// Preemption adds a pod to the current node.
@@ -173,6 +191,9 @@ impl Module {
 
     /// The pod goes to the current node.
     pub fn reserve(&mut self, host: &mut impl Host) -> Code {
+        if let Some(error) = self.interrupted(host) {
+            return error;
+        }
         let name = host.current_node_name().to_owned();
         self.read_pod(host);
         let Some(Some(pod)) = &self.pod else { return Code::Success };
@@ -209,7 +230,9 @@ impl Module {
     fn read_pod(&mut self, host: &mut impl Host) {
         if self.pod.is_none() {
             let packer = self.packer.as_mut();
-            self.pod = Some(read_pod(&mut self.cluster, self.gangs.as_ref(), packer, &self.policy, host));
+            let pod = read_pod(&mut self.cluster, self.gangs.as_ref(), packer, &self.policy, host);
+            self.cluster.pod_created(pod.as_ref().map_or(0, |pod| pod.info.created));
+            self.pod = Some(pod);
         }
     }
 }

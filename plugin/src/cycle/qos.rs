@@ -2,29 +2,33 @@
 //! node.
 
 use alloc::borrow::ToOwned;
+use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
 use super::CyclePod;
-use crate::cluster::{Cluster, Footprint, Node, NodeIndex, pod_class};
+use super::rereads::Rereads;
+use crate::cluster::{Cluster, Footprint, Node, NodeIndex, node_state, pod_class};
 use crate::config::Policy;
 use crate::host::{Code, Host, Severity};
 use crate::object::{ResourceId, ResourceNames, Resources};
 use crate::policy::qos::budget::{self, Budget};
 use crate::policy::qos::class::{Class, PodClass};
-
 use crate::policy::qos::filter::{self, NodeThresholds, Pod, Reclaimed, Rejection};
 use crate::policy::qos::load::{Metric, Percents};
+use crate::policy::qos::pairs::IllegalPair;
 use crate::policy::qos::rules::{IllegalPairs, Rules};
 use crate::policy::qos::score;
-use crate::policy::qos::usage::{Measurement, Source, Timestamp, Usage};
+use crate::policy::qos::usage::{Source, Usage};
 
 /// How many batch and mid resources there are.
 const N: usize = pod_class::RECLAIMED.len();
 /// Refusals in a cycle that name their node and its numbers. Beyond, reasons are the same for many nodes.
 const MOST_NAMED: u32 = 16;
+/// Pods with a contradiction that are remembered to have been logged.
+const MOST_LOGGED: usize = 256;
 /// Of a budget without a limit: more than any pods ask for, and small enough to reckon with.
 const PLENTY: i64 = 1 << 50;
 
@@ -34,22 +38,19 @@ pub struct Qos {
     rules: Rules,
     node_thresholds: bool,
     expires_after: u32,
-    /// `None` if crane's annotations are not read.
-    crane_expires_after: Option<u32>,
-    crane_offset_ms: i64,
+    crane_expires_after: u32,
     /// Numbers of the batch and mid resources.
     reclaimed: [Option<ResourceId>; N],
     /// Stand-ins for what budgets limit, by class.
     allowances: Vec<(ResourceId, Allowance)>,
     /// What the pod of this cycle puts to every node; `None` if it cannot be read.
     question: Option<Question>,
-    /// Nodes that may be read again in a cycle before they are refused.
-    rereads_per_cycle: u32,
-    /// How many are left in this one.
-    rereads: u32,
+    rereads: Rereads,
     /// Nodes refused by name in this cycle, and how many may be.
     named: Cell<u32>,
     most_named: u32,
+    /// Pods whose contradictions have been logged, the oldest first.
+    logged: VecDeque<u64>,
 }
 
 /// A part of a class's budget. It goes by the name of a resource that nodes have and pods ask for, so that gangs are
@@ -76,44 +77,56 @@ struct Question {
 
 impl Qos {
     /// `None` if the policy switches QoS off.
-    pub fn new(policy: &Policy, names: &mut ResourceNames) -> Option<Self> {
+    pub fn new(policy: &Policy, cluster: &mut Cluster) -> Option<Self> {
         let sources = &policy.qos.usage;
         let rules = policy.qos.rules()?;
+        if let Some(offset) = sources.crane.offset_seconds().filter(|_| sources.crane.enabled) {
+            cluster.read_crane(offset);
+        }
+        let names = &mut cluster.names;
         Some(Self {
             node_thresholds: policy.qos.node_thresholds,
             expires_after: sources.expiration_seconds,
-            crane_expires_after: sources.crane.enabled.then_some(sources.crane.expiration_seconds),
-            crane_offset_ms: i64::from(sources.crane.offset_seconds().unwrap_or(0)).saturating_mul(1000),
+            crane_expires_after: sources.crane.expiration_seconds,
             reclaimed: pod_class::RECLAIMED.map(|name| names.intern(name)),
             allowances: allowances(&rules, policy.qos.node_thresholds, names),
             rules,
             question: None,
-            rereads_per_cycle: policy.cluster.refresh_per_cycle,
-            rereads: 0,
+            rereads: Rereads::new(policy.cluster.refresh_per_cycle),
             named: Cell::new(0),
             most_named: if policy.explain { u32::MAX } else { MOST_NAMED },
+            logged: VecDeque::new(),
         })
     }
 
     /// Skip unless some node may be refused to the pod, which so costs no Filter call.
     pub fn pre_filter(&mut self, pod: Option<&CyclePod>, cluster: &Cluster, host: &mut impl Host) -> Code {
-        self.rereads = self.rereads_per_cycle;
+        self.rereads.begin(cluster.cycle(), cluster.capacity());
         self.named.set(0);
         self.question = pod.map(|pod| self.ask(pod, cluster));
         let Some((pod, question)) = pod.zip(self.question) else { return Code::Skip };
         if let Some(pair) = pod.illegal {
-            match self.rules.illegal_pairs {
-                IllegalPairs::Reject => {
-                    host.status_reason(&pair.to_string());
-                    return Code::UnschedulableAndUnresolvable;
-                }
-                IllegalPairs::Log => {
-                    let message = format!("pod {}/{}: {pair}", pod.info.namespace, pod.info.name);
-                    host.log(Severity::Info, &message);
-                }
+            // Where no rule concerns the pod its place is decided already: to turn it away would leave a node without it.
+            if self.rules.illegal_pairs == IllegalPairs::Reject && pod.class.row().is_some() {
+                host.status_reason(&pair.to_string());
+                return Code::UnschedulableAndUnresolvable;
             }
+            self.log_once(pod, pair, host);
         }
         if question.filters { Code::Success } else { Code::Skip }
+    }
+
+    /// A pod that waits comes again and again.
+    fn log_once(&mut self, pod: &CyclePod, pair: IllegalPair, host: &mut impl Host) {
+        let uid = node_state::uid_hash(&pod.info.uid);
+        if self.logged.contains(&uid) {
+            return;
+        }
+        if self.logged.len() >= MOST_LOGGED {
+            self.logged.pop_front();
+        }
+        self.logged.push_back(uid);
+        host.log(Severity::Info, &format!("pod {}/{}: {pair}", pod.info.namespace, pod.info.name));
     }
 
     /// Judges the current node.
@@ -128,18 +141,16 @@ impl Qos {
             if self.accepts(question, node, cluster) {
                 return Code::Success;
             }
-            if self.rereads == 0 || cluster.is_fresh(at) {
+            if cluster.is_fresh(at) || !self.rereads.take(at) {
                 return self.answer(question, node, cluster, host);
             }
         }
         let name = host.current_node_name().to_owned();
         let read = cluster.read(host, &name);
-        let code = match read.and_then(|at| cluster.node(at)) {
+        match read.and_then(|at| cluster.node(at)) {
             Some(node) if !self.accepts(question, node, cluster) => self.answer(question, node, cluster, host),
             _ => Code::Success,
-        };
-        self.rereads = self.rereads.saturating_sub(1);
-        code
+        }
     }
 
     /// Judges the node that the pod is about to go to by what is true now.
@@ -159,6 +170,11 @@ impl Qos {
         question.is_some_and(|question| !self.accepts(question, node, cluster))
     }
 
+    /// Whether no pod of a class may join a node.
+    pub fn refuses_class(&self, class: PodClass, node: &Node, cluster: &Cluster) -> bool {
+        class.row().is_some_and(|row| self.budget_now(class, row, node, cluster).is_none())
+    }
+
     /// Adds what the pod of this cycle takes of its class's budget.
     pub fn ask_for_allowance(&self, request: &mut Resources) {
         let Some(question) = self.question.as_ref().filter(|question| question.filters) else { return };
@@ -173,19 +189,26 @@ impl Qos {
 
     /// What a node has left of a class's budget, if `resource` stands for such.
     ///
-    /// Only the pod of the cycle tells whether its class is declared; others of the class are taken to be like it.
+    /// Only of the pod of the cycle is it known whether its class is declared. A node that is refused to others of the
+    /// class altogether is refused by [`Qos::refuses_class`], so here it is open to them.
     pub fn allowance(&self, resource: ResourceId, node: &Node, cluster: &Cluster) -> Option<i64> {
         let at = self.allowances.binary_search_by_key(&resource, |(id, _)| *id).ok()?;
         let (_, allowance) = self.allowances.get(at)?;
-        let of = self.question.as_ref().map(|question| question.pod.class)?;
-        if of.row() != Some(allowance.class) {
-            return Some(PLENTY);
-        }
-        let budget = self.budget_now(of, allowance.class, node, cluster);
-        let left = budget.map_or(0, |budget| {
+        let at_hand = self.question.map(|question| question.pod.class);
+        let (class, refused) = match at_hand.filter(|class| class.row() == Some(allowance.class)) {
+            Some(class) => (class, 0),
+            None => (PodClass::in_row(allowance.class), PLENTY),
+        };
+        let left = self.budget_now(class, allowance.class, node, cluster).map_or(refused, |budget| {
             if allowance.of_usage { budget.usage.get(allowance.metric) } else { budget.requests.get(allowance.metric) }
         });
         Some(left.min(PLENTY))
+    }
+
+    /// What a node keeps free of a resource, if it is a batch or mid resource.
+    pub fn kept(&self, resource: ResourceId, node: &Node) -> i64 {
+        let reclaimed = self.reclaimed.contains(&Some(resource));
+        if reclaimed { self.rules.reclaimed.kept(node.allocatable.get(resource)) } else { 0 }
     }
 
     /// What the pod of this cycle counts for once it is placed.
@@ -231,10 +254,11 @@ impl Qos {
     /// The budget of a class on a node. Kept while it holds: pods that are alike come in numbers, and nodes change less
     /// often than they are asked about.
     fn budget_now(&self, class: PodClass, row: Class, node: &Node, cluster: &Cluster) -> Option<Budget> {
-        let Some(now) = self.now(cluster) else { return self.budget(class, node, cluster) };
+        let Some(now) = cluster.now_ms() else { return self.budget(class, node, cluster) };
         node.load.budget(row, class.declared, now).unwrap_or_else(|| {
             let budget = self.budget(class, node, cluster);
-            node.load.keep_budget(row, class.declared, Usage::holds_until(&self.sources(node), now), budget);
+            let holds = (now, Usage::holds_until(&self.sources(node), now));
+            node.load.keep_budget(row, class.declared, holds, budget);
             budget
         })
     }
@@ -278,7 +302,7 @@ impl Qos {
         let load = &node.load;
         filter::Node {
             allocatable: load.allocatable,
-            usage: Usage::judge(&self.sources(node), self.now(cluster)),
+            usage: Usage::judge(&self.sources(node), cluster.now_ms()),
             placed_since: load.unmeasured(),
             protected: load.protected(),
             best_effort: load.best_effort(),
@@ -289,27 +313,10 @@ impl Qos {
     }
 
     fn sources(&self, node: &Node) -> [Source; 2] {
-        let crane = node.load.crane.filter(|_| self.crane_expires_after.is_some());
         [
             Source { measured: node.load.measured, expires_after: self.expires_after },
-            Source {
-                measured: crane.map(|measured| Measurement { at: self.utc(measured.at), ..measured }),
-                expires_after: self.crane_expires_after.unwrap_or(0),
-            },
+            Source { measured: node.load.crane, expires_after: self.crane_expires_after },
         ]
-    }
-
-    /// The cluster's time. Crane's own times stand in where nobody publishes node state: then a node is stale if it is
-    /// measured later than others.
-    fn now(&self, cluster: &Cluster) -> Option<Timestamp> {
-        match cluster.clock_ms() {
-            0 => cluster.crane_ms().map(|local| self.utc(local)),
-            now => Some(now),
-        }
-    }
-
-    fn utc(&self, crane_ms: Timestamp) -> Timestamp {
-        crane_ms.saturating_sub(self.crane_offset_ms)
     }
 }
 

@@ -246,6 +246,7 @@ impl Qos {
                     memory: quantity(&self.estimation.default_request.memory).value(),
                 },
             },
+            evicts_at: self.eviction_watermarks.over(Percents::NONE),
             eviction_margin: clip(self.eviction_margin),
             hot: self.hot.over(Percents { cpu: Some(65), memory: Some(80) }),
         })

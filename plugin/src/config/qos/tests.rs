@@ -83,6 +83,11 @@ fn thresholds_stay_below_the_point_of_eviction() {
         faults(r#"{"evictionWatermarks":{"cpu":90},"classes":{"BE":{"usageThresholds":{"cpu":0}}}}"#)
             .contains("qos.classes.BE.usageThresholds.cpu: no limit is above the eviction watermark 90")
     );
+    assert!(
+        faults(r#"{"evictionWatermarks":{"cpu":5},"classes":{"BE":{"usageThresholds":{"cpu":1}}}}"#).contains(
+            "BE.usageThresholds.cpu: 1 is above the eviction watermark 5 less the margin 5, which leaves none"
+        )
+    );
 }
 
 #[test]

@@ -173,12 +173,30 @@ impl PodClass {
         let named =
             QosClass::from_koordinator(marks.koordinator_class).or_else(|| QosClass::from_volcano(marks.volcano_level));
         let band = Band::from_label(marks.koordinator_band).or_else(|| marks.priority.and_then(Band::from_priority));
+        // LSR is for the prod band. A pod that says it is batch is not protected for having guaranteed requests.
+        let inferred = match (QosClass::from_native(marks.native), band) {
+            (QosClass::Lsr, Some(Band::Mid | Band::Batch | Band::Free)) => QosClass::Ls,
+            (class, _) => class,
+        };
         Self {
-            qos: named.unwrap_or_else(|| QosClass::from_native(marks.native)),
+            qos: named.unwrap_or(inferred),
             band,
             declared: named.is_some() || band.is_some(),
             daemon_set: marks.daemon_set,
         }
+    }
+
+    /// A pod that declares itself one of the pods of a row.
+    #[must_use]
+    pub fn in_row(class: Class) -> Self {
+        let (qos, band) = match class {
+            Class::Lse => (QosClass::Lse, None),
+            Class::Lsr => (QosClass::Lsr, None),
+            Class::Ls => (QosClass::Ls, None),
+            Class::Batch => (QosClass::Ls, Some(Band::Batch)),
+            Class::Be => (QosClass::Be, None),
+        };
+        Self { qos, band, declared: true, daemon_set: false }
     }
 
     /// The row of the policy that applies; `None` where no rule does: the platform's own pods.

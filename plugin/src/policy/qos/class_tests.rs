@@ -25,6 +25,26 @@ fn the_label_counts_before_the_level_and_the_level_before_the_native_class() {
 }
 
 #[test]
+fn a_band_says_more_than_requests_do() {
+    let of = |native, band| PodClass::of(&Marks { native, koordinator_band: band, ..silent() });
+    for (native, band, row) in [
+        (NativeQos::Guaranteed, "", Class::Lsr),
+        (NativeQos::Guaranteed, "koord-prod", Class::Lsr),
+        (NativeQos::Guaranteed, "koord-mid", Class::Ls),
+        (NativeQos::Guaranteed, "koord-batch", Class::Batch),
+        (NativeQos::Guaranteed, "koord-free", Class::Batch),
+        (NativeQos::Burstable, "koord-batch", Class::Batch),
+        (NativeQos::BestEffort, "koord-prod", Class::Be),
+    ] {
+        let class = of(native, band);
+        assert_eq!(class.row(), Some(row), "{native:?} {band}");
+        assert_eq!(class.qos.is_protected(), row == Class::Lsr, "{native:?} {band}");
+    }
+    let named = Marks { koordinator_class: "LSR", koordinator_band: "koord-batch", ..silent() };
+    assert_eq!(PodClass::of(&named).row(), Some(Class::Lsr), "what is named counts, contradictory as it is");
+}
+
+#[test]
 fn every_name_is_read() {
     for (label, expected) in [
         ("LSE", QosClass::Lse),
@@ -97,6 +117,9 @@ fn rows() {
     assert_eq!(row(QosClass::System, None), None);
     let daemon = PodClass { qos: QosClass::Be, band: None, declared: true, daemon_set: true };
     assert_eq!(daemon.row(), None, "DaemonSet pods pass, whatever their class");
+    for class in Class::ALL {
+        assert_eq!(PodClass::in_row(class).row(), Some(class));
+    }
 }
 
 #[test]

@@ -12,6 +12,9 @@ pub const CPU: &str = "cpu_usage_avg_5m";
 /// Node annotation with the share of memory in use, mean of five minutes.
 pub const MEMORY: &str = "mem_usage_avg_5m";
 
+/// How far back the mean reaches, in milliseconds.
+pub const MEAN_MS: i64 = 300_000;
+
 /// Millionths of a node's resource.
 type Millionths = i64;
 const MILLION: i64 = 1_000_000;

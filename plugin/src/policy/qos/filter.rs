@@ -47,8 +47,8 @@ pub struct Node<'a> {
 /// As in Koordinator the set counts as a whole: with only cpu given, memory is not limited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeThresholds {
-    /// `usageThresholds`; no limits if absent.
-    pub usage: Percents,
+    /// `usageThresholds`; `None` if absent or empty, and then the policy's hold.
+    pub usage: Option<Percents>,
     /// Whether `prodUsageThresholds` is given. They compare the usage of prod pods alone, which nobody reports to the
     /// scheduler, so all that is known is that prod pods are not held to `usageThresholds`.
     pub prod_apart: bool,
@@ -153,36 +153,38 @@ pub fn filter(rules: &Rules, pod: &Pod, node: &Node<'_>) -> Result<(), Rejection
 
 /// The thresholds that hold for a class on a node, each with whether it is the node's own.
 ///
-/// Where a node evicts best-effort pods, batch and best-effort pods keep a margin below that: they would be placed only
-/// to be evicted, and placed again. Where the policy sets no limit this sets none either.
+/// Where nodes evict best-effort pods, batch and best-effort pods keep a margin below that: they would be placed only
+/// to be evicted, and placed again. Where there is no limit this sets none either.
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds {
-    limits: Percents,
-    own: bool,
-    evicts: Percents,
+    cpu: Option<(u8, bool)>,
+    memory: Option<(u8, bool)>,
 }
 
 impl Thresholds {
     /// Those of a class on a node.
     #[must_use]
     pub fn of(rules: &Rules, class: Class, row: ClassRules, node: &Node<'_>) -> Self {
-        let own = !node.thresholds.usage.is_none() && (class.fills_gaps() || !node.thresholds.prod_apart);
-        let below = |watermark: Option<u8>| {
-            watermark.filter(|_| class.fills_gaps()).map(|percent| percent.saturating_sub(rules.eviction_margin).max(1))
+        let own = node.thresholds.usage.filter(|_| class.fills_gaps() || !node.thresholds.prod_apart);
+        let one = |metric| {
+            let limit = own.unwrap_or(row.usage_thresholds).get(metric)?;
+            let said = node.evicts_at.get(metric);
+            let watermark = said.or(rules.evicts_at.get(metric)).filter(|_| class.fills_gaps());
+            let below = watermark.map(|percent| percent.saturating_sub(rules.eviction_margin).max(1));
+            Some(match below.filter(|below| *below < limit) {
+                Some(below) => (below, said.is_some()),
+                None => (limit, own.is_some()),
+            })
         };
-        Self {
-            limits: if own { node.thresholds.usage } else { row.usage_thresholds },
-            own,
-            evicts: Percents { cpu: below(node.evicts_at.cpu), memory: below(node.evicts_at.memory) },
-        }
+        Self { cpu: one(Metric::Cpu), memory: one(Metric::Memory) }
     }
 
     /// The threshold of one of the two resources.
     #[must_use]
     pub fn get(&self, metric: Metric) -> Option<(u8, bool)> {
-        match (self.limits.get(metric), self.evicts.get(metric)) {
-            (Some(limit), Some(evicts)) if evicts < limit => Some((evicts, true)),
-            (limit, _) => limit.map(|limit| (limit, self.own)),
+        match metric {
+            Metric::Cpu => self.cpu,
+            Metric::Memory => self.memory,
         }
     }
 
@@ -258,12 +260,7 @@ fn reclaimed(rules: &Rules, class: Class, node: &Node<'_>) -> Result<(), Rule> {
             return Err(Rule::Overdrawn(*resource));
         }
         if reserve > 0 && resource.requested > 0 {
-            let kept = i128::from(resource.allocatable)
-                .saturating_mul(i128::from(reserve))
-                .saturating_add(99)
-                .checked_div(100)
-                .and_then(|kept| i64::try_from(kept).ok())
-                .unwrap_or(i64::MAX);
+            let kept = rules.reclaimed.kept(resource.allocatable);
             let free = resource.allocatable.saturating_sub(kept).saturating_sub(allocated);
             if resource.requested > free {
                 return Err(Rule::Headroom { resource: *resource, free, reserve });

@@ -113,9 +113,12 @@ fn estimates_count_and_show_in_the_reason() {
 #[test]
 fn thresholds_of_the_node_replace_those_of_the_policy() {
     let rules = rules("{}");
-    let own = |usage, prod_apart| Node { thresholds: NodeThresholds { usage, prod_apart }, ..node(90, 70) };
+    let own =
+        |usage, prod_apart| Node { thresholds: NodeThresholds { usage: Some(usage), prod_apart }, ..node(90, 70) };
     let relaxed = own(Percents { cpu: Some(100), memory: None }, false);
     assert_eq!(reason(&rules, &pod(QosClass::Be), &relaxed), None, "memory is not limited any more");
+    let free = own(Percents::NONE, false);
+    assert_eq!(reason(&rules, &pod(QosClass::Be), &free), None, "nor is cpu, if the node says so");
     let tight = own(Percents { cpu: Some(50), memory: None }, false);
     assert_eq!(
         reason(&rules, &pod(QosClass::Ls), &tight).unwrap(),
@@ -138,9 +141,18 @@ fn gap_fillers_keep_a_margin_below_eviction() {
     );
     assert_eq!(reason(&rules, &pod(QosClass::Be), &evicts(Some(90), Some(10))), None, "memory has no limit");
     assert_eq!(reason(&rules, &pod(QosClass::Be), &Node { ..evicts(Some(90), None) }), None, "the policy is stricter");
-    let own = NodeThresholds { usage: Percents { cpu: Some(100), memory: None }, prod_apart: false };
+    let own = NodeThresholds { usage: Some(Percents { cpu: Some(100), memory: None }), prod_apart: false };
     let both = Node { thresholds: own, ..evicts(Some(60), None) };
     assert!(reason(&rules, &pod(QosClass::Be), &both).is_some(), "whatever the node's thresholds say");
+    let everywhere = Rules { evicts_at: Percents { cpu: Some(62), memory: None }, ..rules.clone() };
+    let relaxed = Node { thresholds: own, ..evicts(None, None) };
+    assert_eq!(
+        reason(&everywhere, &pod(QosClass::Be), &relaxed).unwrap(),
+        "cpu 58 % + 0 % estimated > 54 % (BE threshold)",
+        "nor above what the policy says of all nodes"
+    );
+    let late = Node { thresholds: own, ..evicts(Some(90), None) };
+    assert_eq!(reason(&everywhere, &pod(QosClass::Be), &late), None, "but a node knows itself best");
     assert_eq!(reason(&rules, &pod(QosClass::Ls), &evicts(Some(10), Some(10))), None, "services are not evicted");
 }
 

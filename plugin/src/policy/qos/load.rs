@@ -16,12 +16,6 @@ impl Load {
         Self { cpu: self.cpu.saturating_add(other.cpu), memory: self.memory.saturating_add(other.memory) }
     }
 
-    /// The difference, saturating.
-    #[must_use]
-    pub fn minus(self, other: Self) -> Self {
-        Self { cpu: self.cpu.saturating_sub(other.cpu), memory: self.memory.saturating_sub(other.memory) }
-    }
-
     /// Whether neither amount is above that of `other`.
     #[must_use]
     pub fn is_within(self, other: Self) -> bool {

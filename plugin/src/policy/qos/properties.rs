@@ -39,8 +39,8 @@ fn class_rules() -> impl Strategy<Value = ClassRules> {
 fn rules() -> impl Strategy<Value = Rules> {
     let undeclared = prop_oneof![Just(Undeclared::Ignore), Just(Undeclared::Known), Just(Undeclared::All)];
     let reclaimed = (any::<bool>(), 0_u8..=100);
-    (undeclared, proptest::array::uniform5(class_rules()), percents(), reclaimed, percents()).prop_map(
-        |(undeclared, classes, best_effort_share, (deny_overdrawn, reserve), hot)| Rules {
+    (undeclared, proptest::array::uniform5(class_rules()), percents(), reclaimed, percents(), percents()).prop_map(
+        |(undeclared, classes, best_effort_share, (deny_overdrawn, reserve), hot, evicts_at)| Rules {
             illegal_pairs: IllegalPairs::Log,
             undeclared,
             classes,
@@ -48,6 +48,7 @@ fn rules() -> impl Strategy<Value = Rules> {
             reclaimed: ReclaimedRules { deny_overdrawn, reserve },
             estimation: Estimation::default(),
             hot,
+            evicts_at,
             eviction_margin: 5,
         },
     )
@@ -68,6 +69,7 @@ fn stricter(than: &Rules, by: &Rules) -> Rules {
         undeclared: than.undeclared.max(by.undeclared),
         classes,
         best_effort_share: both(than.best_effort_share, by.best_effort_share),
+        evicts_at: both(than.evicts_at, by.evicts_at),
         reclaimed: ReclaimedRules {
             deny_overdrawn: than.reclaimed.deny_overdrawn || by.reclaimed.deny_overdrawn,
             reserve: than.reclaimed.reserve.max(by.reclaimed.reserve),
@@ -104,7 +106,8 @@ fn node() -> impl Strategy<Value = Node<'static>> {
         (0_i64..1000, option::of(0_i64..1500), 0_i64..500).prop_map(|(allocatable, allocated, requested)| {
             &*Box::leak(Box::new([Reclaimed { name: "kubernetes.io/batch-cpu", allocatable, allocated, requested }]))
         });
-    let thresholds = (percents(), any::<bool>()).prop_map(|(usage, prod_apart)| NodeThresholds { usage, prod_apart });
+    let thresholds =
+        (option::of(percents()), any::<bool>()).prop_map(|(usage, prod_apart)| NodeThresholds { usage, prod_apart });
     let thresholds = prop_oneof![2 => Just(NodeThresholds::default()), 1 => thresholds];
     let evicts_at = prop_oneof![2 => Just(Percents::NONE), 1 => percents()];
     (load(1000), usage(), load(500), option::of(0_u32..3), option::of(load(1000)), thresholds, evicts_at, reclaimed)
@@ -157,7 +160,7 @@ proptest! {
 
     #[test]
     fn a_pod_that_no_rule_concerns_passes_everywhere(rules in rules(), pod in pod(), node in node()) {
-        let own = !node.thresholds.usage.is_none();
+        let own = node.thresholds.usage.is_some_and(|usage| !usage.is_none());
         let requests = node.reclaimed.iter().any(|resource| resource.requested > 0);
         if !rules.concern(pod.class, requests, own) {
             prop_assert_eq!(filter(&rules, &pod, &node), Ok(()));

@@ -19,6 +19,8 @@ pub struct Rules {
     pub reclaimed: ReclaimedRules,
     /// How pods are estimated that no measurement contains.
     pub estimation: Estimation,
+    /// Usage at which nodes evict best-effort pods, but for those that say otherwise.
+    pub evicts_at: Percents,
     /// Percent between thresholds and the usage at which a node evicts.
     pub eviction_margin: u8,
     /// Usage up to which a node is not hot, for the score of latency-sensitive pods.
@@ -80,6 +82,18 @@ pub struct ReclaimedRules {
     pub deny_overdrawn: bool,
     /// Percent of allocatable that stays free.
     pub reserve: u8,
+}
+
+impl ReclaimedRules {
+    /// What stays free of an amount, rounded up.
+    #[must_use]
+    pub fn kept(&self, allocatable: i64) -> i64 {
+        let reserve = i64::from(self.reserve);
+        // Quotient and rest apart, so that no amount overflows.
+        let (whole, rest) = (allocatable.checked_div(100).unwrap_or(0), allocatable.checked_rem(100).unwrap_or(0));
+        let rest = rest.saturating_mul(reserve).saturating_add(99).checked_div(100).unwrap_or(0);
+        whole.saturating_mul(reserve).saturating_add(rest)
+    }
 }
 
 impl Rules {

@@ -39,7 +39,7 @@ fn batch_goes_to_the_emptiest_node() {
     assert_eq!(scored(&be, &node(90, 0)), Some(0));
     let batch = Pod { class: PodClass { band: Some(Band::Batch), ..pod(QosClass::Ls).class }, ..be };
     assert_eq!(scored(&batch, &node(0, 40)), Some(50), "40 of 80 percent of memory");
-    let own = NodeThresholds { usage: Percents { cpu: Some(26), memory: None }, prod_apart: false };
+    let own = NodeThresholds { usage: Some(Percents { cpu: Some(26), memory: None }), prod_apart: false };
     assert_eq!(scored(&be, &Node { thresholds: own, ..node(13, 0) }), Some(50), "by the node's own threshold");
 }
 

@@ -1,8 +1,8 @@
 //! How much of a node is in use, and whether that is known well enough to decide by.
 //!
-//! The module has no clock (the host's is fake): *now* is the newest time at which any node state was published. A
-//! measurement is therefore judged against the cluster's own time, and one dated far in the future is as useless as an
-//! old one: it comes from a clock or a time zone that is wrong, and would stay "fresh" for hours.
+//! The module has no clock (the host's is fake): *now* is what the cluster's objects tell. A measurement is therefore
+//! judged against the cluster's own time, and one dated far in the future is as useless as an old one: it comes from a
+//! clock or a time zone that is wrong, and would stay "fresh" for hours.
 
 use super::load::Load;
 
