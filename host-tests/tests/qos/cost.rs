@@ -1,13 +1,12 @@
 //! What QoS costs per call, in wasmtime fuel: about one unit per instruction, the same on every machine.
 
-mod common;
-
 use std::rc::Rc;
 
-use common::{Snapshot, node, pod};
 use serde_json::json;
 use stowage_host::framework::{Code, Handle as _, Plugin as _};
 use stowage_host::host::{Export, Module, WasmPlugin};
+
+use crate::common::{self, Snapshot, node, pod};
 
 const NODES: usize = 500;
 
