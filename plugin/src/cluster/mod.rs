@@ -257,11 +257,11 @@ impl Cluster {
         Some(at)
     }
 
-    fn forget_placed(&mut self, entries: &[Entry]) {
-        for entry in entries {
-            self.placed.remove(&entry.uid);
+    fn forget_placed(&mut self, pods: &[u64]) {
+        for uid in pods {
+            self.placed.remove(uid);
         }
-        if !entries.is_empty() {
+        if !pods.is_empty() {
             self.changed();
         }
     }

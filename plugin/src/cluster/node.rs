@@ -132,15 +132,15 @@ impl Node {
         (before.and_then(|before| before.known.as_ref().err()) != Some(why)).then_some(why)
     }
 
-    /// Takes out, and answers, the entries that node state has made superfluous: those it counts, and those placed
+    /// Takes out the entries, and answers the pods, that node state has made superfluous: those it counts, and those placed
     /// before `horizon` (milliseconds since 1970) that it should have counted by now, whose pods must be gone.
-    pub(super) fn settle(&mut self, horizon: i64, now: Option<i64>) -> Vec<Entry> {
+    pub(super) fn settle(&mut self, horizon: i64, now: Option<i64>) -> Vec<u64> {
         self.settle_estimates(now);
         let Ok(known) = &self.known else { return Vec::new() };
         let settled = self.entries.iter().filter(|entry| known.counts(entry.uid) || entry.placed_ms < horizon);
-        let settled: Vec<Entry> = settled.cloned().collect();
-        for entry in &settled {
-            self.unplace(entry.uid);
+        let settled: Vec<u64> = settled.map(|entry| entry.uid).collect();
+        for uid in &settled {
+            self.unplace(*uid);
         }
         settled
     }

@@ -209,7 +209,11 @@ fn raw_allocatable(document: &str, allocatable: Load) -> Load {
 
 /// What is no percentage says nothing.
 fn watermark(text: &str) -> Option<u8> {
-    text.trim().parse().ok().filter(|percent| (1..=100).contains(percent))
+    let percent = text.trim_ascii().bytes().try_fold(0_u8, |number, digit| {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number.checked_mul(10)?.checked_add(digit)
+    });
+    percent.filter(|percent| (1..=100).contains(percent))
 }
 
 /// What counts of Koordinator's document; `None` if it is not one. Thresholds of aggregated usage (percentiles) are not

@@ -61,7 +61,7 @@ impl Policy {
     pub fn parse(text: &str) -> Result<Self, Faults> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut policy = Self::default();
-        if !text.trim().is_empty() {
+        if !text.trim_ascii().is_empty() {
             fields::read(text, &mut policy)?;
         }
         Ok(policy)

@@ -2,7 +2,6 @@
 //! node.
 
 use alloc::borrow::ToOwned;
-use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -27,7 +26,7 @@ use crate::policy::qos::usage::{Source, Usage};
 const N: usize = pod_class::RECLAIMED.len();
 /// Refusals in a cycle that name their node and its numbers. Beyond, reasons are the same for many nodes.
 const MOST_NAMED: u32 = 16;
-/// Pods with a contradiction that are remembered to have been logged.
+/// Pods with a contradiction that are remembered to have been logged: as many as a byte counts.
 const MOST_LOGGED: usize = 256;
 /// Of a budget without a limit: more than any pods ask for, and small enough to reckon with.
 const PLENTY: i64 = 1 << 50;
@@ -49,8 +48,9 @@ pub struct Qos {
     /// Nodes refused by name in this cycle, and how many may be.
     named: Cell<u32>,
     most_named: u32,
-    /// Pods whose contradictions have been logged, the oldest first.
-    logged: VecDeque<u64>,
+    /// Pods whose contradictions have been logged, as a ring.
+    logged: [u64; MOST_LOGGED],
+    oldest_logged: u8,
 }
 
 /// A part of a class's budget. It goes by the name of a resource that nodes have and pods ask for, so that gangs are
@@ -95,7 +95,8 @@ impl Qos {
             rereads: Rereads::new(policy.cluster.refresh_per_cycle),
             named: Cell::new(0),
             most_named: if policy.explain { u32::MAX } else { MOST_NAMED },
-            logged: VecDeque::new(),
+            logged: [0; MOST_LOGGED],
+            oldest_logged: 0,
         })
     }
 
@@ -122,10 +123,10 @@ impl Qos {
         if self.logged.contains(&uid) {
             return;
         }
-        if self.logged.len() >= MOST_LOGGED {
-            self.logged.pop_front();
+        if let Some(oldest) = self.logged.get_mut(usize::from(self.oldest_logged)) {
+            *oldest = uid;
         }
-        self.logged.push_back(uid);
+        self.oldest_logged = self.oldest_logged.wrapping_add(1);
         host.log(Severity::Info, &format!("pod {}/{}: {pair}", pod.info.namespace, pod.info.name));
     }
 

@@ -3,4 +3,5 @@
 pub mod binpack;
 pub mod gang;
 pub mod packing;
+pub mod portion;
 pub mod qos;

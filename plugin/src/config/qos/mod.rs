@@ -297,18 +297,18 @@ impl Crane {
     /// Seconds east of Greenwich; `None` if the text is no offset.
     #[must_use]
     pub fn offset_seconds(&self) -> Option<i32> {
-        if self.utc_offset == "Z" {
-            return Some(0);
-        }
-        let (sign, rest) = match self.utc_offset.split_at_checked(1)? {
-            ("+", rest) => (1, rest),
-            ("-", rest) => (-1, rest),
+        let (sign, [hours, minutes]) = match self.utc_offset.as_bytes() {
+            b"Z" => return Some(0),
+            [b'+', a, b, b':', c, d] => (1, [[a, b], [c, d]]),
+            [b'-', a, b, b':', c, d] => (-1, [[a, b], [c, d]]),
             _ => return None,
         };
-        let (hours, minutes) = rest.split_once(':')?;
-        let number = |text: &str, most: i32| {
-            let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
-            text.parse().ok().filter(|number: &i32| digits && *number <= most)
+        let number = |digits: [&u8; 2], most: i32| {
+            let number = digits.into_iter().try_fold(0, |number: i32, digit| {
+                let digit = char::from(*digit).to_digit(10).and_then(|digit| i32::try_from(digit).ok())?;
+                Some(number.saturating_mul(10).saturating_add(digit))
+            });
+            number.filter(|number| *number <= most)
         };
         let minutes = number(hours, 14)?.saturating_mul(60).saturating_add(number(minutes, 59)?);
         Some(minutes.saturating_mul(60).saturating_mul(sign))

@@ -129,10 +129,8 @@ impl Qos {
                 let most = u32::from(watermark).saturating_sub(margin);
                 if threshold.is_none_or(|threshold| u32::from(threshold) > most) {
                     let found = threshold.map_or_else(|| "no limit".to_owned(), |threshold| threshold.to_string());
-                    let allowed =
-                        if most > 0 { format!("allowed are 1 to {most}") } else { "which leaves none".into() };
                     let message = format!(
-                        "{found} is above the eviction watermark {watermark} less the margin {margin}, {allowed}"
+                        "{found} is above the eviction watermark {watermark} less the margin {margin}, which is {most}"
                     );
                     fields.fault(&format!("classes.{class}.usageThresholds.{name}"), message);
                 }

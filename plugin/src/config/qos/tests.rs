@@ -77,16 +77,15 @@ fn thresholds_stay_below_the_point_of_eviction() {
     assert_eq!(
         faults(r#"{"evictionWatermarks":{"memory":65},"classes":{"Batch":{"usageThresholds":{"memory":61}}}}"#),
         "policy: line 1 column 83: qos.classes.Batch.usageThresholds.memory: 61 is above the eviction watermark 65 less the margin 5, \
-         allowed are 1 to 60"
+         which is 60"
     );
     assert!(
         faults(r#"{"evictionWatermarks":{"cpu":90},"classes":{"BE":{"usageThresholds":{"cpu":0}}}}"#)
             .contains("qos.classes.BE.usageThresholds.cpu: no limit is above the eviction watermark 90")
     );
     assert!(
-        faults(r#"{"evictionWatermarks":{"cpu":5},"classes":{"BE":{"usageThresholds":{"cpu":1}}}}"#).contains(
-            "BE.usageThresholds.cpu: 1 is above the eviction watermark 5 less the margin 5, which leaves none"
-        )
+        faults(r#"{"evictionWatermarks":{"cpu":5},"classes":{"BE":{"usageThresholds":{"cpu":1}}}}"#)
+            .contains("BE.usageThresholds.cpu: 1 is above the eviction watermark 5 less the margin 5, which is 0")
     );
 }
 

@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::object::{GpuNames, ResourceId, ResourceNames, Resources};
+use crate::policy::portion::portion;
 use crate::text::is_like;
 
 /// The highest score a part may give.
@@ -108,14 +109,7 @@ pub fn score(formula: &Formula, terms: &[Term], allocatable: &Resources, request
 
 /// `part x 100 / whole`, truncated. Needs `0 <= part <= whole` and `whole > 0`.
 fn percent(part: i64, whole: i64) -> i64 {
-    let quotient = match part.checked_mul(MAX_SCORE) {
-        Some(product) => product.checked_div(whole),
-        None => i128::from(part)
-            .saturating_mul(100)
-            .checked_div(i128::from(whole))
-            .and_then(|percent| i64::try_from(percent).ok()),
-    };
-    quotient.unwrap_or(0)
+    portion(part, MAX_SCORE, whole).unwrap_or(0)
 }
 
 /// Which resources a weight is for.

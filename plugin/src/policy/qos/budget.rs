@@ -61,11 +61,10 @@ fn below(limits: Percents, allocatable: Load, used: Load) -> Load {
 /// The greatest amount that [`super::load::percent`] does not round above `limit`: less than `limit` and a half.
 fn most(limit: u8, total: i64) -> i64 {
     let halves = i64::from(limit).saturating_mul(2).saturating_add(1);
-    if let Some(end) = total.checked_mul(halves) {
-        return end.saturating_sub(1).checked_div(200).unwrap_or(0);
-    }
-    let end = i128::from(total).saturating_mul(halves.into());
-    i64::try_from(end.saturating_sub(1).checked_div(200).unwrap_or(0)).unwrap_or(i64::MAX)
+    // Quotient and rest apart, so that no amount overflows.
+    let (whole, rest) = (total.checked_div(200).unwrap_or(0), total.checked_rem(200).unwrap_or(0));
+    let rest = rest.wrapping_mul(halves).wrapping_sub(1).checked_div_euclid(200).unwrap_or(0);
+    whole.saturating_mul(halves).saturating_add(rest)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use super::load::Load;
 use super::usage::{Measurement, Timestamp};
+use crate::policy::portion::portion;
 
 /// Node annotation with the share of cpu in use, mean of five minutes.
 pub const CPU: &str = "cpu_usage_avg_5m";
@@ -32,75 +33,83 @@ pub fn measurement(cpu: &str, memory: &str, allocatable: Load, utc_offset: i32) 
     let local = cpu_at.min(memory_at);
     Some(Measurement {
         at: local.saturating_sub(i64::from(utc_offset).saturating_mul(1000)),
-        load: Load { cpu: share(allocatable.cpu, cpu), memory: share(allocatable.memory, memory) },
+        load: Load {
+            cpu: portion(allocatable.cpu, cpu, MILLION)?,
+            memory: portion(allocatable.memory, memory, MILLION)?,
+        },
     })
 }
 
-fn share(total: i64, part: Millionths) -> i64 {
-    let product = i128::from(total).saturating_mul(i128::from(part));
-    i64::try_from(product.checked_div(i128::from(MILLION)).unwrap_or(0)).unwrap_or(i64::MAX)
-}
-
+/// `0.65300,2006-01-02T15:04:05Z`: the value, and the time in milliseconds since 1970 as if it were UTC.
 fn value_and_time(text: &str) -> Option<(Millionths, Timestamp)> {
-    let (value, time) = text.split_once(',')?;
-    Some((millionths(value.trim())?, local_time(time.trim())?))
-}
-
-/// A plain decimal such as `0.65300`. Digits beyond the sixth place are dropped.
-fn millionths(text: &str) -> Option<Millionths> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let whole = digits(whole, 9)?;
-    let places = fraction.get(..6).unwrap_or(fraction);
-    digits(fraction, 40)?;
-    let missing = 6_u32.saturating_sub(u32::try_from(places.len()).ok()?);
-    let fraction = digits(places, 6)?.checked_mul(10_i64.checked_pow(missing)?)?;
-    Some(whole.min(MOST).saturating_mul(MILLION).saturating_add(fraction))
-}
-
-/// `2006-01-02T15:04:05Z`, in milliseconds since 1970 as if it were UTC.
-fn local_time(text: &str) -> Option<Timestamp> {
-    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
-    let (year, month, day) = three(date, '-')?;
-    let (hour, minute, second) = three(time, ':')?;
-    let in_range = (1970..=9999).contains(&year)
+    let mut rest = text.as_bytes();
+    let value = millionths(&mut rest)?;
+    let mut next = |most, after| {
+        let number = digits(&mut rest, most)?;
+        take(&mut rest, after).then_some(number)
+    };
+    let (year, month, day) = (next(4, b'-')?, next(2, b'-')?, next(2, b'T')?);
+    let (hour, minute, second) = (next(2, b':')?, next(2, b':')?, next(2, b'Z')?);
+    let in_range = year >= 1970
         && (1..=12).contains(&month)
         && (1..=31).contains(&day)
         && hour < 24
         && minute < 60
-        && second < 61;
+        && second < 61
+        && rest.is_empty();
     if !in_range {
         return None;
     }
-    let hours = days_since_1970(year, month, day)?.checked_mul(24)?.checked_add(hour)?;
-    let seconds = hours.checked_mul(60)?.checked_add(minute)?.checked_mul(60)?.checked_add(second)?;
-    seconds.checked_mul(1000)
+    // A year has four digits: nothing here comes near the largest number.
+    let hours = days_since_1970(year, month, day).wrapping_mul(24).wrapping_add(hour);
+    let seconds = hours.wrapping_mul(60).wrapping_add(minute).wrapping_mul(60).wrapping_add(second);
+    Some((value, seconds.wrapping_mul(1000)))
+}
+
+/// A plain decimal such as `0.65300`, and the comma after it. Digits beyond the sixth place are dropped.
+fn millionths(rest: &mut &[u8]) -> Option<Millionths> {
+    let whole = digits(rest, 9)?;
+    let mut places = 0;
+    if take(rest, b'.') {
+        let from = *rest;
+        digits(rest, 40)?;
+        let mut six = from.get(..from.len().checked_sub(rest.len())?.min(6))?;
+        let missing = 6_u32.checked_sub(u32::try_from(six.len()).ok()?)?;
+        places = digits(&mut six, 6)?.checked_mul(10_i64.checked_pow(missing)?)?;
+    }
+    take(rest, b',').then(|| whole.min(MOST).wrapping_mul(MILLION).wrapping_add(places))
 }
 
 /// Days between 1970-01-01 and a date of the Gregorian calendar.
-fn days_since_1970(year: i64, month: i64, day: i64) -> Option<i64> {
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     // A year that starts in March ends with the leap day, so months before a date have fixed lengths: 153 days in 5.
     let (year, month) =
-        if month > 2 { (year, month.checked_sub(3)?) } else { (year.checked_sub(1)?, month.checked_add(9)?) };
-    let leap_days = year.checked_div(4)?.checked_sub(year.checked_div(100)?)?.checked_add(year.checked_div(400)?)?;
-    let in_year = month.checked_mul(153)?.checked_add(2)?.checked_div(5)?.checked_add(day.checked_sub(1)?)?;
+        if month > 2 { (year, month.wrapping_sub(3)) } else { (year.wrapping_sub(1), month.wrapping_add(9)) };
+    let leap_days = (year / 4).wrapping_sub(year / 100).wrapping_add(year / 400);
+    let in_year = (month.wrapping_mul(153).wrapping_add(2) / 5).wrapping_add(day);
     // 719468 days lie between 0000-03-01 and 1970-01-01.
-    year.checked_mul(365)?.checked_add(leap_days)?.checked_add(in_year)?.checked_sub(719_468)
+    year.wrapping_mul(365).wrapping_add(leap_days).wrapping_add(in_year).wrapping_sub(719_469)
 }
 
-fn three(text: &str, separator: char) -> Option<(i64, i64, i64)> {
-    let mut parts = text.split(separator).map(|part| digits(part, 4));
-    let found = (parts.next()??, parts.next()??, parts.next()??);
-    parts.next().is_none().then_some(found)
-}
-
-/// The number that 1 to `most` digits spell; longer runs are checked and clipped to what fits.
-fn digits(text: &str, most: usize) -> Option<i64> {
-    if text.is_empty() || text.len() > most || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
+/// Whether the text goes on with this byte, which is taken.
+fn take(rest: &mut &[u8], byte: u8) -> bool {
+    let goes_on = rest.first() == Some(&byte);
+    if goes_on {
+        *rest = rest.get(1..).unwrap_or_default();
     }
-    Some(text.bytes().fold(0_i64, |number, digit| {
-        number.saturating_mul(10).saturating_add(i64::from(digit).saturating_sub(i64::from(b'0')))
-    }))
+    goes_on
+}
+
+/// Takes the number that 1 to `most` digits spell; of more than 18 it makes no sense.
+fn digits(rest: &mut &[u8], most: usize) -> Option<i64> {
+    let mut number = None;
+    for _ in 0..most {
+        let Some(digit) = rest.first().filter(|byte| byte.is_ascii_digit()) else { break };
+        let digit = i64::from(*digit & 15);
+        number = Some(number.unwrap_or(0_i64).wrapping_mul(10).wrapping_add(digit));
+        *rest = rest.get(1..).unwrap_or_default();
+    }
+    number
 }
 
 #[cfg(test)]
@@ -133,7 +142,7 @@ mod tests {
             ("2100-03-01T00:00:00Z", 4_107_542_400),
             ("2022-01-01T00:00:01Z", 1_640_995_201),
         ] {
-            assert_eq!(local_time(text), Some(seconds * 1000), "{text}");
+            assert_eq!(value_and_time(&format!("0,{text}")), Some((0, seconds * 1000)), "{text}");
         }
     }
 
@@ -153,7 +162,8 @@ mod tests {
             ("NaN", None),
             ("0.1234567x", None),
         ] {
-            assert_eq!(millionths(text), expected, "{text:?}");
+            let found = value_and_time(&format!("{text},2022-01-01T00:00:01Z")).map(|(value, _)| value);
+            assert_eq!(found, expected, "{text:?}");
         }
     }
 

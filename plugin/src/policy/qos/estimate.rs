@@ -51,7 +51,7 @@ fn one(request: i64, limit: i64, factor: u16, default: i64) -> i64 {
     // Rounded half up; quotient and rest apart, so that no amount overflows.
     let (whole, rest) = (basis.checked_div(100).unwrap_or(0), basis.checked_rem(100).unwrap_or(0));
     let factor = i64::from(factor);
-    let rest = rest.saturating_mul(factor).saturating_add(50).checked_div(100).unwrap_or(0);
+    let rest = rest.wrapping_mul(factor).wrapping_add(50).checked_div(100).unwrap_or(0);
     let scaled = whole.saturating_mul(factor).saturating_add(rest);
     if limit > 0 { scaled.min(limit) } else { scaled }
 }

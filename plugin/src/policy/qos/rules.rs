@@ -91,8 +91,8 @@ impl ReclaimedRules {
         let reserve = i64::from(self.reserve);
         // Quotient and rest apart, so that no amount overflows.
         let (whole, rest) = (allocatable.checked_div(100).unwrap_or(0), allocatable.checked_rem(100).unwrap_or(0));
-        let rest = rest.saturating_mul(reserve).saturating_add(99).checked_div(100).unwrap_or(0);
-        whole.saturating_mul(reserve).saturating_add(rest)
+        let rest = rest.wrapping_mul(reserve).wrapping_add(99).checked_div(100).unwrap_or(0);
+        whole.wrapping_mul(reserve).wrapping_add(rest)
     }
 }
 

@@ -7,6 +7,7 @@
 use super::filter::{Node, Pod, Thresholds};
 use super::load::{Load, Metric, Percents};
 use super::rules::Rules;
+use crate::policy::portion::portion;
 
 /// Best score.
 pub const MAX: i64 = 100;
@@ -29,31 +30,28 @@ pub fn score(rules: &Rules, pod: &Pod, node: &Node<'_>) -> Option<i64> {
 /// What is left below the threshold (100 % where there is none), in percent of the threshold.
 fn room(expected: Load, allocatable: Load, limits: Percents) -> i64 {
     worst(|metric| {
-        let limit = i128::from(limits.get(metric).unwrap_or(100));
-        let most = i128::from(allocatable.get(metric)).saturating_mul(limit);
-        let used = i128::from(expected.get(metric)).max(0).saturating_mul(100);
-        part(most.saturating_sub(used), most)
+        let most = allocatable.get(metric).saturating_mul(limits.get(metric).unwrap_or(100).into());
+        part(most.saturating_sub(hundredfold(expected.get(metric))), most)
     })
 }
 
 /// Full score up to the hot mark, from there down to 0 at 100 %.
 fn coolness(expected: Load, allocatable: Load, hot: Percents) -> i64 {
     worst(|metric| {
-        let hot = i128::from(hot.get(metric).unwrap_or(100).min(100));
-        let total = i128::from(allocatable.get(metric)).saturating_mul(100);
-        let used = i128::from(expected.get(metric)).max(0).saturating_mul(100);
-        let mark = i128::from(allocatable.get(metric)).saturating_mul(hot);
+        let (total, used) = (hundredfold(allocatable.get(metric)), hundredfold(expected.get(metric)));
+        let mark = allocatable.get(metric).saturating_mul(hot.get(metric).unwrap_or(100).min(100).into());
         if used <= mark { Some(MAX) } else { part(total.saturating_sub(used), total.saturating_sub(mark)).or(Some(0)) }
     })
 }
 
+/// Amounts are compared in hundredths, as percentages are whole.
+fn hundredfold(amount: i64) -> i64 {
+    amount.max(0).saturating_mul(100)
+}
+
 /// `amount` in percent of `whole`, rounded down, within 0 to [`MAX`]; `None` if there is no whole.
-fn part(amount: i128, whole: i128) -> Option<i64> {
-    if whole <= 0 {
-        return None;
-    }
-    let percent = amount.max(0).saturating_mul(i128::from(MAX)).checked_div(whole)?;
-    i64::try_from(percent).ok().map(|percent| percent.min(MAX))
+fn part(amount: i64, whole: i64) -> Option<i64> {
+    portion(amount, MAX, whole).map(|percent| percent.min(MAX))
 }
 
 fn worst(score: impl Fn(Metric) -> Option<i64>) -> i64 {
