@@ -72,7 +72,7 @@ pub struct Cluster {
     placed: SortedMap<u64, NodeIndex>,
     /// Ledger entries in the order they were made, for the bound.
     order: alloc::collections::VecDeque<u64>,
-    /// Keys of node labels and annotations whose values are kept.
+    /// Keys of node labels whose values are kept.
     tracked: Vec<Box<str>>,
     /// Keys of node labels that rules of pods look at.
     label_keys: Vec<Box<str>>,
@@ -99,7 +99,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// A cluster of which nothing is known. `tracked` are the label and annotation keys to keep of every node;
+    /// A cluster of which nothing is known. `tracked` are the keys of labels to keep of every node;
     /// `ledger_seconds` is how long a placed pod may stay uncounted.
     #[must_use]
     pub fn new(tracked: impl IntoIterator<Item = Box<str>>, ledger_seconds: u32) -> Self {

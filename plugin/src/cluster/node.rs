@@ -1,12 +1,13 @@
 //! What is known of one node.
 
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use super::NodeIndex;
 use super::node_load::{Footprint, NodeLoad, Reading};
 use super::node_state::{self, NodeState, Unknown};
-use crate::object::{self, ResourceNames, Resources, Taint};
+use crate::object::{self, Metadata, ResourceNames, Resources, Taint};
 use crate::policy::qos::load::Load;
 
 /// A pod that the module let go to a node and that node state does not count yet.
@@ -50,7 +51,7 @@ pub struct Node {
     pub taints: Vec<Taint>,
     /// Values of the labels that rules of pods look at, in the order of [`super::Cluster::label_keys`].
     pub labels: Vec<Option<Box<str>>>,
-    /// Values of the tracked keys, in the order of the keys: labels first, else annotations.
+    /// Values of the tracked labels, in the order of their keys.
     pub tracked: Vec<Option<Box<str>>>,
     /// What decides about its load.
     pub load: NodeLoad,
@@ -84,11 +85,8 @@ impl Node {
             allocatable,
             unschedulable: node.unschedulable,
             taints: node.taints()?,
-            labels: label_keys.iter().map(|key| node.meta.label(key).map(Into::into)).collect(),
-            tracked: tracked
-                .iter()
-                .map(|key| node.meta.label(key).or_else(|| node.meta.annotation(key)).map(Into::into))
-                .collect(),
+            labels: labels(&node.meta, label_keys),
+            tracked: labels(&node.meta, tracked),
             digest: 0,
             read_in: 0,
             known,
@@ -194,6 +192,19 @@ impl Node {
     pub(super) fn into_entries(self) -> Vec<Entry> {
         self.entries
     }
+}
+
+/// The values of the labels with these keys. One pass for all of them: a node has dozens of labels.
+fn labels(meta: &Metadata<'_>, keys: &[Box<str>]) -> Vec<Option<Box<str>>> {
+    let mut found = vec![None; keys.len()];
+    if keys.is_empty() {
+        return found;
+    }
+    for (label, value) in meta.labels() {
+        let places = keys.iter().zip(&mut found).filter(|(key, _)| ***key == *label);
+        places.for_each(|(_, place)| *place = Some(value.into()));
+    }
+    found
 }
 
 impl Known {
