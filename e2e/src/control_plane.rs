@@ -36,6 +36,11 @@ impl User {
         }
     }
 
+    /// The name of its kubeconfig.
+    fn file(self) -> String {
+        format!("{}.kubeconfig", self.token())
+    }
+
     /// A line of kube-apiserver's token file.
     fn line(self) -> String {
         let token = self.token();
@@ -70,7 +75,7 @@ impl ControlPlane {
         let lines: Vec<String> = User::ALL.into_iter().map(User::line).collect();
         std::fs::write(folder.join("tokens.csv"), lines.join("\n"))?;
         for user in User::ALL {
-            std::fs::write(folder.join(user.token()), kubeconfig(port, user))?;
+            std::fs::write(folder.join(user.file()), kubeconfig(port, user))?;
         }
         let url = |port| format!("http://127.0.0.1:{port}");
         let mut command = Command::new(program("etcd")?);
@@ -141,7 +146,7 @@ impl ControlPlane {
     /// The kubeconfig of a user.
     #[must_use]
     pub fn kubeconfig(&self, user: User) -> PathBuf {
-        self.folder.join(user.token())
+        self.folder.join(user.file())
     }
 
     /// A client for a user.

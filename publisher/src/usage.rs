@@ -8,6 +8,7 @@ use http::Request;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Client;
 use serde::Deserialize;
+use serde_json::Value;
 use stowage::cluster::node_state::Usage;
 use stowage::object::Quantity;
 use tokio::sync::mpsc;
@@ -20,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize)]
 struct List {
-    items: Vec<NodeMetrics>,
+    items: Vec<Value>,
 }
 
 #[derive(Deserialize)]
@@ -61,12 +62,13 @@ pub async fn poll(client: Client, to: mpsc::Sender<Vec<(String, Usage)>>) {
 async fn measure(client: &Client) -> Result<Vec<(String, Usage)>> {
     let list: List = client.request(Request::get(PATH).body(Vec::new())?).await?;
     // One node with a value that cannot be read is no reason to do without the others.
-    let usage = |node: NodeMetrics| match node.usage() {
-        Ok(usage) => Some((node.metadata.name, usage)),
-        Err(error) => {
-            warn!(node = node.metadata.name, error = format!("{error:#}"), "metrics that cannot be read");
-            None
-        }
+    let usage = |item: Value| {
+        let read = NodeMetrics::deserialize(&item).map_err(anyhow::Error::from).and_then(|node| {
+            let usage = node.usage()?;
+            Ok((node.metadata.name, usage))
+        });
+        let name = item.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        read.inspect_err(|error| warn!(node = name, error = format!("{error:#}"), "metrics that cannot be read")).ok()
     };
     Ok(list.items.into_iter().filter_map(usage).collect())
 }

@@ -16,7 +16,7 @@ pub async fn measure(plane: &ControlPlane, node: &str, at: &str, cpu: &str, memo
     let file = plane.folder().join("metrics.yaml");
     let text = format!(
         "apiVersion: metrics.k8s.io/v1beta1\nkind: NodeMetrics\nmetadata: {{name: {node}}}\n\
-         timestamp: {at}\nwindow: 20s\nusage: {{cpu: {cpu}, memory: {memory}}}\n"
+         timestamp: {at}\nwindow: 20s\nusage: {{cpu: \"{cpu}\", memory: {memory}}}\n"
     );
     std::fs::write(&file, text)?;
     wait::until("the metrics API is served", async || kubectl.apply(&file)).await.map(drop)
