@@ -15,9 +15,10 @@ use stowage::policy::qos::crane;
 use crate::trial::Trial;
 
 /// Domains whose keys mean the same everywhere. A key of any other is replaced.
-const KNOWN_DOMAINS: [&str; 18] = [
+const KNOWN_DOMAINS: [&str; 19] = [
     "kubernetes.io",
     "k8s.io",
+    "x-k8s.io",
     "nvidia.com",
     "amd.com",
     "intel.com",
@@ -161,7 +162,8 @@ impl Names {
                 self.document(&mut document);
                 document.to_string()
             }
-            _ => self.of("name", value),
+            // A slash stays: where it must not be, the value is as wrong as it was.
+            _ => value.split('/').map(|part| self.of("name", part)).collect::<Vec<_>>().join("/"),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use serde_json::json;
 use stowage_host::publisher::NodeStateMode;
 use stowage_host::simulation::{BindFault, Change, Options};
@@ -233,10 +234,23 @@ impl History {
     }
 }
 
+/// Of the histories in `make test`.
+const SEED: u64 = 1;
+
 #[test]
 fn hold_in_random_histories() {
-    let cases = std::env::var("STOWAGE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2_000);
-    let config = ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 60, ..ProptestConfig::default() };
+    // The same histories every time, so that a change is judged by what it changes; `make soak` looks for new ones, and
+    // docs/gang.md says what it still finds.
+    let asked = std::env::var("STOWAGE_CASES").ok().and_then(|cases| cases.parse().ok());
+    let rng_seed = if asked.is_some() { RngSeed::Random } else { RngSeed::Fixed(SEED) };
+    let cases = asked.unwrap_or(2_000);
+    let config = ProptestConfig {
+        cases,
+        rng_seed,
+        failure_persistence: None,
+        max_shrink_iters: 60,
+        ..ProptestConfig::default()
+    };
     proptest!(config, |(history in history())| history.check());
 }
 
