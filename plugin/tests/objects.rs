@@ -349,10 +349,32 @@ fn resource_names_have_a_limit() {
     let error = read(vec![field(2, [field(1, "c"), field(8, requests)])], vec![], false).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "spec.containers[c].resources.requests[example.com/1020] is a new resource name, but 1024 are in use already"
+        "spec.containers[c].resources.requests[example.com/508] is a new resource name, but too many are in use already"
     );
     // Names that the scheduler ignores take no room, and neither do names that are too long to be any.
     let long = format!("example.com/{}", "x".repeat(400));
     let ignored = ["storage", "requests.example.com/gpu", &long].map(|name| quantity(2, name, "1")).concat();
     assert!(read(vec![field(2, [field(8, [ignored])])], vec![], false).unwrap().requests.is_empty());
+}
+
+#[test]
+fn pods_cannot_take_the_place_of_what_nodes_have() {
+    let mut names = ResourceNames::default();
+    let pod = |name: &str| field(2, [field(2, [field(8, [quantity(2, name, "1")])])]);
+    let mut read = |name: &str| PodInfo::read(&pod(name), &mut names, &RequestOptions::default()).map(drop);
+    let refused = (0..2000).filter(|at| read(&format!("example.com/{at}")).is_err()).count();
+    assert_eq!(refused, 2000 - (ResourceNames::LIMIT / 2 - 4), "four are known from the start");
+    let node = field(3, [quantity(2, "nvidia.com/gpu", "8")]);
+    let allocatable = Node::parse(&node).unwrap().allocatable(&mut names).unwrap();
+    assert_eq!(allocatable.get(names.get("nvidia.com/gpu").unwrap()), 8);
+    PodInfo::read(&pod("nvidia.com/gpu"), &mut names, &RequestOptions::default()).expect("a node has it");
+}
+
+#[test]
+fn a_status_counts_for_one_container() {
+    let container = || field(2, [field(1, "main"), field(8, [quantity(2, "cpu", "1")])]);
+    let status = field(8, [field(1, "main"), field(11, [quantity(2, "cpu", "3")]), quantity(10, "cpu", "3")]);
+    let bytes = [field(2, [container(), container()]), field(3, [status])].concat();
+    let info = PodInfo::read(&bytes, &mut ResourceNames::default(), &RequestOptions::default()).unwrap();
+    assert_eq!(info.requests.get(ResourceId::CPU), 4000);
 }

@@ -60,6 +60,17 @@ const MAX_NODES: usize = 20_000;
 /// Most ledger entries; beyond it the oldest is forgotten. Reached only if no publisher runs.
 const MAX_PLACED: usize = 20_000;
 
+/// Most lines about unreadable nodes that are remembered as said.
+const MAX_SAID: usize = 64;
+
+/// Where a pod of the ledger is.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    at: NodeIndex,
+    /// Of this entry: a pod may come and go and come again.
+    number: u64,
+}
+
 /// What the module knows of the cluster.
 #[derive(Debug)]
 pub struct Cluster {
@@ -69,9 +80,13 @@ pub struct Cluster {
     free: Vec<NodeIndex>,
     by_name: HashMap<Box<str>, NodeIndex, BuildHasherDefault<NameHasher>>,
     /// Where each pod of the ledger is, by UID hash.
-    placed: SortedMap<u64, NodeIndex>,
-    /// Ledger entries in the order they were made, for the bound.
-    order: alloc::collections::VecDeque<u64>,
+    placed: SortedMap<u64, Placed>,
+    /// Ledger entries in the order they were made, for the bound: UID hash and number. Some are gone, or made anew.
+    order: alloc::collections::VecDeque<(u64, u64)>,
+    /// How many entries were made.
+    placements: u64,
+    /// What was said of nodes that cannot be read: digests of the lines.
+    said: alloc::collections::VecDeque<u64>,
     /// Keys of node labels whose values are kept.
     tracked: Vec<Box<str>>,
     /// Keys of node labels that rules of pods look at.
@@ -110,6 +125,8 @@ impl Cluster {
             by_name: HashMap::default(),
             placed: SortedMap::default(),
             order: alloc::collections::VecDeque::new(),
+            placements: 0,
+            said: alloc::collections::VecDeque::new(),
             tracked: tracked.into_iter().collect(),
             label_keys: Vec::new(),
             gang_members: SortedMap::default(),
@@ -226,12 +243,13 @@ impl Cluster {
         let at = known.or_else(|| self.next_index())?;
         let kept = (self.tracked.as_slice(), self.label_keys.as_slice());
         let reading = Reading { crane_offset: self.crane_offset, now: self.now_ms };
-        let mut node = match Node::read(at, bytes, &mut self.names, kept, reading) {
+        let mut node = match Node::read(at, name, bytes, &mut self.names, kept, reading) {
             Ok(node) => node,
             Err(error) => {
-                news.push(format!("node {name}: cannot be read, it gets no opinion: {error}"));
-                if known.is_some() {
-                    self.forget(at);
+                self.say_once(format!("node {name}: cannot be read, it gets no opinion: {error}"), news);
+                match known {
+                    Some(at) => self.forget(at),
+                    None => self.free.push(at),
                 }
                 return None;
             }
@@ -255,6 +273,16 @@ impl Cluster {
         self.store(at, node);
         self.hear(at);
         Some(at)
+    }
+
+    /// An unreadable node is met in every cycle, and nothing is kept of it.
+    fn say_once(&mut self, line: String, news: &mut Vec<String>) {
+        let digest = digest(line.as_bytes());
+        if !self.said.contains(&digest) {
+            self.said.truncate(MAX_SAID.saturating_sub(1));
+            self.said.push_front(digest);
+            news.push(line);
+        }
     }
 
     fn forget_placed(&mut self, pods: &[u64]) {
@@ -287,24 +315,28 @@ impl Cluster {
         let uid = node_state::uid_hash(&pod.uid);
         self.unplace(uid);
         while self.placed.len() >= MAX_PLACED {
-            let Some(oldest) = self.order.pop_front() else { break };
-            self.unplace(oldest);
+            let Some((oldest, number)) = self.order.pop_front() else { break };
+            if self.placed.get(&oldest).is_some_and(|placed| placed.number == number) {
+                self.unplace(oldest);
+            }
         }
         let placed_ms = self.now_ms().unwrap_or(0);
         let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::as_mut) else { return };
         node.place(Entry { uid, placed_ms, requests: pod.requests.clone(), scored: pod.placed.clone(), footprint });
-        self.placed.insert(uid, at);
+        self.placements = self.placements.saturating_add(1);
+        let number = self.placements;
+        self.placed.insert(uid, Placed { at, number });
         self.changed();
-        self.order.push_back(uid);
+        self.order.push_back((uid, number));
         if self.order.len() > MAX_PLACED.saturating_mul(2) {
             let placed = &self.placed;
-            self.order.retain(|uid| placed.contains_key(uid));
+            self.order.retain(|(uid, number)| placed.get(uid).is_some_and(|placed| placed.number == *number));
         }
     }
 
     /// Takes a pod out of the ledger: it was not bound, or is back in the queue. Answers where it was.
     pub fn unplace(&mut self, uid: u64) -> Option<NodeIndex> {
-        let at = self.placed.remove(&uid)?;
+        let at = self.placed.remove(&uid)?.at;
         self.changed();
         self.nodes.get_mut(at.index()).and_then(Option::as_mut)?.unplace(uid);
         Some(at)

@@ -64,9 +64,10 @@ pub struct Node {
 }
 
 impl Node {
-    /// Reads a protobuf `v1.Node`.
+    /// Reads a protobuf `v1.Node` by the name under which the scheduler gave it.
     pub(super) fn read(
         at: NodeIndex,
+        name: &str,
         bytes: &[u8],
         names: &mut ResourceNames,
         (tracked, label_keys): (&[Box<str>], &[Box<str>]),
@@ -80,7 +81,7 @@ impl Node {
         let allocatable = node.allocatable(names)?;
         Ok(Self {
             at,
-            name: node.meta.name.into(),
+            name: name.into(),
             load: NodeLoad::read(&node.meta, &allocatable, known.as_ref().ok().map(|known| &known.document), reading),
             allocatable,
             unschedulable: node.unschedulable,

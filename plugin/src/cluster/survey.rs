@@ -15,18 +15,17 @@ impl Cluster {
     pub fn survey(&mut self, host: &mut impl Host) {
         let mut news = Vec::new();
         let list = host.node_list();
-        let complete = !list.is_empty();
+        let mut whole = !list.is_empty();
         for bytes in nodes_of_list(list) {
             let name = bytes.and_then(|bytes| Ok((object::Node::parse(bytes)?.meta.name, bytes)));
             match name {
                 Ok((name, bytes)) => drop(self.take_in(name, bytes, &mut news)),
                 Err(error) => {
-                    news.push(format!("list of nodes: {error}"));
-                    break;
+                    whole = false;
+                    self.say_once(format!("list of nodes: {error}"), &mut news);
                 }
             }
         }
-        let whole = complete && news.is_empty();
         for line in news {
             host.log(Severity::Error, &line);
         }

@@ -65,6 +65,86 @@ fn unreadable_node_state_says_what_is_wrong() {
 }
 
 #[test]
+fn a_document_has_no_more_fields_than_there_are_resources() {
+    let document = |count: usize| {
+        let fields: Vec<String> = (0..count).rev().map(|at| format!("\"r{at}\":1")).collect();
+        format!("{{\"v\":1,\"at\":1,\"requested\":{{{}}}}}", fields.join(","))
+    };
+    assert_eq!(NodeState::parse(&document(1024)).expect("as many as there may be").requested.len(), 1024);
+    let unknown = NodeState::parse(&document(1025)).expect_err("one too many").to_string();
+    assert!(unknown.contains("requested has too many fields"), "{unknown}");
+}
+
+#[test]
+fn a_node_goes_by_the_name_under_which_it_was_given() {
+    let mut host = FakeHost::default();
+    host.set_node("virtual/n", node_with(Some(&state_of(&[], 1))));
+    let mut cluster = Cluster::new([], 120);
+    let at = cluster.read(&mut host, "virtual/n").expect("its object says n");
+    assert_eq!(cluster.node(at).map(|node| &*node.name), Some("virtual/n"));
+    host.nodes.clear();
+    assert_eq!(cluster.read(&mut host, "virtual/n"), None);
+    assert_eq!((cluster.find("virtual/n"), cluster.find("n")), (None, None));
+}
+
+#[test]
+fn an_unreadable_node_takes_no_room_and_is_said_once() {
+    let mut host = FakeHost::default();
+    host.set_node("broken", vec![0xff; 9]);
+    let mut cluster = Cluster::new([], 120);
+    for _ in 0..MAX_NODES {
+        assert_eq!(cluster.read(&mut host, "broken"), None);
+    }
+    assert_eq!(host.log.len(), 1, "{:?}", host.log.get(..2));
+    host.set_node("n", node_with(Some(&state_of(&[], 1))));
+    assert!(cluster.read(&mut host, "n").is_some());
+    assert_eq!(cluster.capacity(), 1);
+}
+
+#[test]
+fn a_survey_reads_what_stands_behind_a_broken_node() {
+    let mut host = FakeHost::default();
+    for name in ["a", "c"] {
+        let state = state_of(&[], 1);
+        host.set_node(name, testing::node(name, &[], &[(node_state::ANNOTATION, &state)], &[("cpu", "64")]));
+    }
+    host.set_node("b", vec![0x0a, 0x01, 0xff]);
+    let mut cluster = Cluster::new([], 120);
+    for _ in 0..2 {
+        cluster.begin_cycle();
+        cluster.survey(&mut host);
+        assert!(cluster.find("a").is_some() && cluster.find("c").is_some());
+    }
+    assert_eq!(host.log, ["list of nodes: metadata ends within a field"]);
+}
+
+#[test]
+fn the_ledger_is_bounded_however_often_a_pod_comes_back() {
+    let mut host = FakeHost::default();
+    host.set_node("n", node_with(Some(&state_of(&[], 1))));
+    let mut cluster = Cluster::new([], 120);
+    let at = cluster.read(&mut host, "n").expect("there is a node");
+    let again = a_pod("again", 1);
+    for _ in 0..3 * MAX_PLACED {
+        cluster.place(&again, None, at);
+    }
+    assert!(cluster.placed() == 1 && cluster.order.len() <= 2 * MAX_PLACED, "{}", cluster.order.len());
+
+    // Each on a node of its own: what a node has is looked through one by one.
+    let mut pod = a_pod("", 1);
+    for number in 0..MAX_PLACED {
+        pod.uid = number.to_string().into();
+        let name = format!("n{}", number / 100);
+        host.set_node(&name, node_with(None));
+        let at = cluster.find(&name).or_else(|| cluster.read(&mut host, &name)).expect("there is a node");
+        cluster.place(&pod, None, at);
+    }
+    assert_eq!(cluster.placed(), MAX_PLACED);
+    assert!(!cluster.is_placed(node_state::uid_hash("again")), "the oldest has made room");
+    assert!(cluster.is_placed(node_state::uid_hash("0")) && cpu(&cluster) == Some(0));
+}
+
+#[test]
 fn unknown_is_not_empty_and_is_said_once() {
     let mut host = FakeHost::default();
     host.set_node("n", node_with(None));

@@ -67,7 +67,7 @@ impl fmt::Display for Error {
                 write!(f, "{field} is {}, which is {}", Quoted(text), super::quantity::NotAQuantity)
             }
             Self::ResourceNames { field } => {
-                write!(f, "{field} is a new resource name, but {} are in use already", super::ResourceNames::LIMIT)
+                write!(f, "{field} is a new resource name, but too many are in use already")
             }
         }
     }

@@ -79,7 +79,7 @@ impl<'a> Node<'a> {
 }
 
 fn amounts(list: ResourceList<'_>, names: &mut ResourceNames, field: &'static str) -> Result<Resources, Error> {
-    Ok(Quantities::read(list, ResourceNames::counts, names, field, &field)?.rounded())
+    Ok(Quantities::of_node(list, names, field)?.rounded())
 }
 
 /// The nodes of a protobuf `v1.NodeList`, each as it stands.

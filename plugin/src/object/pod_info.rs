@@ -93,9 +93,9 @@ impl PodInfo {
 /// What the pod adds up to.
 fn totals(pod: &Pod<'_>, names: &mut ResourceNames, options: &RequestOptions) -> Result<Totals, Error> {
     const OVERHEAD: &str = "spec.overhead";
-    let statuses = Statuses::of(pod)?;
+    let mut statuses = Statuses::of(pod)?;
     let mut sum = PodSum::new(PodWide {
-        overhead: Quantities::read(pod.overhead, ResourceNames::counts, names, OVERHEAD, &OVERHEAD)?,
+        overhead: Quantities::of_pod(pod.overhead, ResourceNames::counts, names, OVERHEAD, &OVERHEAD)?,
         resources: match pod.resources {
             Some(resources) if options.pod_level => {
                 Some(requirements(resources, PodWide::counts, names, Holder { part: "spec", container: None })?)
@@ -127,7 +127,7 @@ fn requirements(
     names: &mut ResourceNames,
     holder: Holder<'_>,
 ) -> Result<Requirements, Error> {
-    let mut read = |list, name| Quantities::read(list, counts, names, holder.part, &Field { holder, list: name });
+    let mut read = |list, name| Quantities::of_pod(list, counts, names, holder.part, &Field { holder, list: name });
     Ok(Requirements {
         requests: read(resources.requests(), "resources.requests")?,
         limits: read(resources.limits(), "resources.limits")?,
@@ -147,18 +147,20 @@ impl<'a> Statuses<'a> {
         Ok(Self(statuses))
     }
 
-    /// What is reported of `container`; of several with its name, the last counts.
-    fn actual(&self, container: &str, names: &mut ResourceNames) -> Result<Option<Actual>, Error> {
+    /// What is reported of `container`; of several with its name, the last counts. For the first container of that name
+    /// only: no valid pod has two, and thousands of them must not read one long status over and over.
+    fn actual(&mut self, container: &str, names: &mut ResourceNames) -> Result<Option<Actual>, Error> {
         let behind = self.0.partition_point(|status| status.name <= container);
-        let last = behind.checked_sub(1).and_then(|at| self.0.get(at)).filter(|status| status.name == container);
-        let Some((status, resources)) = last.and_then(|status| Some((status, status.resources?))) else {
+        let last = behind.checked_sub(1).and_then(|at| self.0.get_mut(at)).filter(|status| status.name == container);
+        let Some((status, resources)) = last.and_then(|status| status.resources.take().map(|taken| (status, taken)))
+        else {
             return Ok(None);
         };
         let holder = Holder { part: "status.containerStatuses", container: Some(status.name) };
         let field = Field { holder, list: "allocatedResources" };
         Ok(Some(Actual {
             resources: requirements(resources, ResourceNames::counts, names, holder)?,
-            allocated: Quantities::read(status.allocated, ResourceNames::counts, names, holder.part, &field)?,
+            allocated: Quantities::of_pod(status.allocated, ResourceNames::counts, names, holder.part, &field)?,
         }))
     }
 }

@@ -77,21 +77,40 @@ impl Quantities {
             .collect()
     }
 
-    /// What `list` holds of the names that `counts` lets through. `field` names the list in errors, `part` where it stands.
-    pub(super) fn read(
+    /// What `list` of a pod holds of the names that `counts` lets through. `field` names the list in errors, `part`
+    /// where it stands.
+    pub(super) fn of_pod(
         list: ResourceList<'_>,
         counts: fn(&str) -> bool,
         names: &mut ResourceNames,
         part: &'static str,
         field: &dyn fmt::Display,
     ) -> Result<Self, Error> {
+        Self::read(list, part, field, &mut |name| counts(name).then(|| names.intern_of_pod(name)))
+    }
+
+    /// What `list` of a node holds of the names that the scheduler counts.
+    pub(super) fn of_node(
+        list: ResourceList<'_>,
+        names: &mut ResourceNames,
+        field: &'static str,
+    ) -> Result<Self, Error> {
+        Self::read(list, field, &field, &mut |name| ResourceNames::counts(name).then(|| names.intern(name)))
+    }
+
+    /// `id_of` answers `None` for a name that does not count, and `Some(None)` for one too many.
+    fn read(
+        list: ResourceList<'_>,
+        part: &'static str,
+        field: &dyn fmt::Display,
+        id_of: &mut dyn FnMut(&str) -> Option<Option<ResourceId>>,
+    ) -> Result<Self, Error> {
         let mut quantities = Self::new();
         for entry in list.iter() {
             let (name, text) = entry.map_err(Error::at(part))?;
             let quantity = Quantity::parse(text).map_err(|_| Error::quantity(field, name, text))?;
-            if counts(name) {
-                let id = names.intern(name).ok_or_else(|| Error::resource_names(field, name))?;
-                quantities.set(id, quantity);
+            if let Some(id) = id_of(name) {
+                quantities.set(id.ok_or_else(|| Error::resource_names(field, name))?, quantity);
             }
         }
         Ok(quantities)

@@ -38,7 +38,8 @@ impl ResourceId {
 /// The resource names seen so far, each with its [`ResourceId`].
 ///
 /// Bounded by [`ResourceNames::LIMIT`] and [`ResourceNames::LONGEST`], since names come from objects that anyone in the
-/// cluster can write.
+/// cluster can write. Pods fill half of it at most: whoever asks for a thousand invented resources must not take the
+/// place of those that nodes have.
 #[derive(Clone, Debug)]
 pub struct ResourceNames {
     names: Vec<Box<str>>,
@@ -59,10 +60,19 @@ impl ResourceNames {
 
     /// The number of `name`, a new one if it is new; `None` when the table is full or the name too long.
     pub fn intern(&mut self, name: &str) -> Option<ResourceId> {
+        self.intern_below(Self::LIMIT, name)
+    }
+
+    /// The same for a name that a pod asks for.
+    pub fn intern_of_pod(&mut self, name: &str) -> Option<ResourceId> {
+        self.intern_below(Self::LIMIT / 2, name)
+    }
+
+    fn intern_below(&mut self, limit: usize, name: &str) -> Option<ResourceId> {
         if let Some(known) = self.get(name) {
             return Some(known);
         }
-        if self.names.len() >= Self::LIMIT || name.len() > Self::LONGEST {
+        if self.names.len() >= limit || name.len() > Self::LONGEST {
             return None;
         }
         let id = u16::try_from(self.names.len()).ok()?;

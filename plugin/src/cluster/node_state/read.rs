@@ -7,10 +7,13 @@ use alloc::vec::Vec;
 
 use super::{Expected, NodeState, QosClassState, Unknown, Usage, VERSION};
 use crate::json::Json;
+use crate::object::ResourceNames;
 use crate::sorted_map::SortedMap;
 
 const MOST_PODS: i64 = u32::MAX as i64;
 const WHOLE_GPU: i64 = 1000;
+/// Most fields of an object: as many as there are names of resources. They are put in order one by one.
+const MOST_FIELDS: usize = ResourceNames::LIMIT;
 
 /// Reads the annotation's value.
 pub(super) fn read(text: &str) -> Result<NodeState, Unknown> {
@@ -112,6 +115,7 @@ fn entries<T>(
 ) -> Result<SortedMap<String, T>, Unknown> {
     match document.get(name) {
         None => Ok(SortedMap::default()),
+        Some(Json::Object(fields)) if fields.len() > MOST_FIELDS => Err(broken(name, "has too many fields")),
         Some(Json::Object(fields)) => {
             fields.iter().map(|(name, value)| Ok((name.clone().into_owned(), read(name, value)?))).collect()
         }
