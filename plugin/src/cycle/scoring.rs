@@ -57,12 +57,13 @@ impl Parts {
         let (mut sum, mut total) = (0_i64, 0_i64);
         for (_, part, weight) in self.named(weights) {
             if let Some(part) = part {
-                sum = sum.saturating_add(part.saturating_mul(weight.into()));
+                // At most 100 x 100.
+                sum = sum.saturating_add(part.wrapping_mul(weight.into()));
                 total = total.saturating_add(weight.into());
             }
         }
-        let doubled = sum.saturating_mul(2).saturating_add(total);
-        let mean = doubled.checked_div(total.saturating_mul(2)).unwrap_or(0);
+        let doubled = sum.saturating_add(sum).saturating_add(total);
+        let mean = doubled.checked_div(total.saturating_add(total)).unwrap_or(0);
         u8::try_from(mean.clamp(0, binpack::MAX_SCORE)).unwrap_or(0)
     }
 }

@@ -159,10 +159,12 @@ impl<'a> Parser<'a> {
         let mut owned: Option<String> = None;
         let mut start = self.at;
         loop {
-            let byte = self.byte();
+            let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+            let plain = rest.iter().position(|byte| matches!(byte, ..b' ' | b'"' | b'\\'));
+            self.at = self.at.saturating_add(plain.unwrap_or(rest.len()));
             // Quotes and backslashes are no part of longer characters, so text is cut between characters.
             let piece = self.text.get(start..self.at).unwrap_or_default();
-            match byte {
+            match self.byte() {
                 Some(b'"') => {
                     self.skip();
                     return Ok(match owned {
@@ -181,8 +183,7 @@ impl<'a> Parser<'a> {
                     text.push(character);
                     start = self.at;
                 }
-                None | Some(..b' ') => return Err(self.error("a control character in a string")),
-                Some(_) => self.skip(),
+                _ => return Err(self.error("a control character in a string")),
             }
         }
     }
