@@ -60,8 +60,11 @@ proptest! {
 
     #[test]
     fn changed_documents(state in changes(), policy in changes()) {
-        walk::node_state(&changed(STATE, state));
-        walk::config(&changed(POLICY, policy));
+        let (state, policy) = (changed(STATE, state), changed(POLICY, policy));
+        walk::node_state(&state);
+        walk::config(&policy);
+        walk::json(&state);
+        walk::json(&policy);
     }
 
     #[test]

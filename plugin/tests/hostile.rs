@@ -13,6 +13,17 @@ fn golden(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/testdata/protobuf/{name}.raw", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
+/// A node whose state says that nothing runs there. Of two `metadata` the last counts.
+fn empty_node() -> Vec<u8> {
+    let state = entry(12, "stowage.dev/node-state", r#"{"v":1,"at":1}"#);
+    [golden("node-gpu-rich"), field(1, [field(1, "a"), state])].concat()
+}
+
+#[test]
+fn cycles_score_what_can_be_read() {
+    assert_eq!(walk::cycle::cycle(&golden("pod-besteffort"), &empty_node()), 100);
+}
+
 #[test]
 fn objects_cut_short_anywhere() {
     for name in OBJECTS {
@@ -49,6 +60,19 @@ proptest! {
         }
         walk::pod(&bytes);
         walk::node(&bytes);
+        walk::cycle::cycle(&bytes, &empty_node());
+    }
+
+    #[test]
+    fn cycles_on_nodes_with_bytes_changed(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let mut bytes = empty_node();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        walk::cycle::cycle(&golden("pod-besteffort"), &bytes);
     }
 
     #[test]

@@ -3,8 +3,11 @@
 //! Property tests and fuzz targets share these functions.
 #![allow(dead_code)] // Each of them uses a part.
 
+pub mod cycle;
+
 use stowage::cluster::NodeState;
 use stowage::config::Policy;
+use stowage::json::Json;
 use stowage::object::{
     Container, Error, GpuNames, GpuRequest, Metadata, Node, Pod, PodInfo, Quantity, RequestOptions, ResourceId,
     ResourceNames, Resources,
@@ -116,6 +119,39 @@ pub fn node_state(bytes: &[u8]) {
             assert!(state.gpu_free.iter().all(|free| *free <= 1000));
             assert_eq!(NodeState::parse(&state.to_json()).as_ref(), Ok(&state));
         }
+    }
+}
+
+/// Reads `bytes` as JSON; what comes out is what serde_json reads.
+pub fn json(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    match (Json::parse(text), serde_json::from_str::<serde_json::Value>(text)) {
+        (Ok(ours), Ok(theirs)) => assert!(same(&ours, &theirs), "{text:?}"),
+        (Err(_), Err(_)) => {}
+        // Numbers beyond a double's range are beyond any use here, so their range is not looked at.
+        (Ok(_), Err(error)) if error.to_string().contains("number out of range") => {}
+        (ours, theirs) => panic!("{text:?}: {ours:?}, serde_json: {theirs:?}"),
+    }
+}
+
+fn same(ours: &Json<'_>, theirs: &serde_json::Value) -> bool {
+    use serde_json::Value;
+    match (ours, theirs) {
+        (Json::Null, Value::Null) => true,
+        (Json::Bool(one), Value::Bool(other)) => one == other,
+        // serde_json takes -0 for a fraction.
+        (Json::Integer(0), Value::Number(number)) => number.as_f64() == Some(0.0),
+        (Json::Integer(one), Value::Number(number)) => number.as_i64() == Some(*one),
+        (Json::OtherNumber, Value::Number(number)) => number.as_i64().is_none(),
+        (Json::Text(one), Value::String(other)) => one == other,
+        (Json::List(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+        }
+        (Json::Object(one), Value::Object(other)) => {
+            one.iter().all(|(name, _)| other.contains_key(&**name))
+                && other.iter().all(|(name, value)| ours.get(name).is_some_and(|found| same(found, value)))
+        }
+        _ => false,
     }
 }
 
