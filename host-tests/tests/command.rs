@@ -85,7 +85,15 @@ fn bad_input_is_exit_code_2() {
     let cluster = example("cluster.yaml");
     let policy = temporary("typo.json", "{\n  \"weights\": {\"binpak\": 1}\n}\n");
     let not_wasm = temporary("not.wasm", "text");
-    let cases: [(&[&str], &str); 7] = [
+    let empty = temporary("empty.yaml", r#"{"kind":"List","apiVersion":"v1","items":[]}"#);
+    let not_wasm_either = temporary("component.wasm", "\0asm\r\0\u{1}\0");
+    let again = temporary("again.yaml", "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n");
+    let again = again.to_str().unwrap();
+    let cases: [(&[&str], &str); 11] = [
+        (&["run", "-c", empty.to_str().unwrap()], "there is no Node in "),
+        (&["run", "-c", &cluster, again, "-w", again], "pod default/p of the workload is in the cluster already"),
+        (&["inspect", not_wasm.to_str().unwrap()], "not.wasm: wasm: error compiling guest: invalid magic number"),
+        (&["inspect", not_wasm_either.to_str().unwrap()], "wasm: error compiling guest: invalid version header"),
         (&["run", "-c", "nowhere.yaml"], "cannot read nowhere.yaml"),
         (&["run", "-c", &cluster, "-p", policy.to_str().unwrap()], "weights.binpak"),
         (&["run", "-c", &cluster, "-m", not_wasm.to_str().unwrap()], "not.wasm"),
@@ -107,6 +115,41 @@ fn bad_input_is_exit_code_2() {
     assert_eq!(broken.status.code(), Some(2));
     let message = stderr(&broken);
     assert!(message.starts_with("error: standard input: document 1, line 3, column 9: "), "{message}");
+}
+
+/// Data that nobody reads is no fault; data that cannot be written is.
+#[test]
+#[cfg(target_os = "linux")]
+fn output_that_goes_nowhere() {
+    let (cluster, policy) = (example("cluster.yaml"), example("policy.json"));
+    let commands: [&[&str]; 4] =
+        [&["schema"], &["check", &policy], &["run", "-c", &cluster], &["run", "-c", &cluster, "-o", "json"]];
+    for args in commands {
+        let command = |stdout: Stdio| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_stowage"));
+            command.args(args).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
+            command.output().unwrap()
+        };
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let unread = command(writer.into());
+        assert_eq!((unread.status.code(), stderr(&unread).as_str()), (Some(0), ""), "{args:?}");
+        let full = command(std::fs::File::options().write(true).open("/dev/full").unwrap().into());
+        assert_eq!(full.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&full).starts_with("error: cannot write to standard output: "), "{args:?}: {}", stderr(&full));
+    }
+}
+
+#[test]
+fn a_pod_on_a_node_that_is_not_there_is_left_out() {
+    let stray = "kind: Pod\nmetadata: {name: p}\nspec: {nodeName: gone, containers: [{name: c}]}\n";
+    let output = stowage_with(stray, &["run", "-c", &example("cluster.yaml"), "-w", "-"]);
+    assert!(stdout(&output).contains("0 placed, 0 pending"), "{}", stdout(&output));
+    assert!(
+        stderr(&output).contains("note: pod default/p is left out: it is bound to node gone"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]

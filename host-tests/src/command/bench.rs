@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use super::EXPECTATION_FAILED;
-use super::output::{Format, Table, line};
+use super::output::{Format, Table, line, say};
 use crate::measurement::{Budget, Measurement};
 
 /// Measure a module: size, load time, memory, and each call's fuel and time on clusters of several sizes
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Format::Table => print(&measured),
     }
     let over = measured.over(&budget);
-    over.iter().for_each(|over| eprintln!("over budget: {over}"));
+    over.iter().for_each(|over| say(format_args!("over budget: {over}")));
     Ok(if over.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXPECTATION_FAILED) })
 }
 

@@ -6,6 +6,9 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use stowage::config::Policy;
 
+use super::BAD_INPUT;
+use super::output::{line, say};
+
 /// Check a policy document
 ///
 /// Prints every fault with line, column and field and exits with 2, or says that the document is valid and exits with 0.
@@ -30,14 +33,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let text = text.with_context(|| format!("cannot read policy {name}"))?;
     match Policy::parse(&text) {
         Ok(_) => {
-            println!("{name}: valid");
+            line(format_args!("{name}: valid"));
             Ok(ExitCode::SUCCESS)
         }
         Err(faults) => {
             for fault in faults.to_string().lines() {
-                eprintln!("{name}: {fault}");
+                say(format_args!("{name}: {fault}"));
             }
-            Ok(ExitCode::from(2))
+            Ok(ExitCode::from(BAD_INPUT))
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::trial::{Trial, load_module};
 
 use super::MODULE_MISBEHAVED;
 use super::inputs::Inputs;
-use super::output::{Format, Table, line};
+use super::output::{Format, Table, line, say};
 
 /// Pods that went elsewhere that a table lists.
 const MOST_MOVED: usize = 20;
@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let errors = first.errors.iter().chain(&second.errors);
     let first_error = errors.clone().next();
     if let Some(error) = first_error {
-        eprintln!("error: a module misbehaved {} time(s), first: {error}", errors.count());
+        say(format_args!("error: a module misbehaved {} time(s), first: {error}", errors.count()));
     }
     Ok(if first_error.is_some() { ExitCode::from(MODULE_MISBEHAVED) } else { ExitCode::SUCCESS })
 }

@@ -6,6 +6,7 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use super::Cli;
+use super::output::line;
 
 /// Print a completion script for a shell
 ///
@@ -18,6 +19,8 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> ExitCode {
-    clap_complete::generate(args.shell, &mut Cli::command(), "stowage", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "stowage", &mut script);
+    line(String::from_utf8_lossy(&script).trim_end());
     ExitCode::SUCCESS
 }

@@ -67,8 +67,12 @@ impl Inputs {
         let policy = self.policy.as_deref().map(|path| self.policy_at(path)).transpose()?.unwrap_or_default();
         let module = load_module(self.module.as_deref())?;
         let trial = Trial { policy, ..Trial::read(&self.cluster, &self.workload, None, module)? };
+        if trial.cluster.nodes.is_empty() {
+            let files: Vec<String> = self.cluster.iter().map(|path| path.display().to_string()).collect();
+            bail!("there is no Node in {}", files.join(", "));
+        }
         for note in trial.cluster.notes.iter().chain(&trial.workload.notes) {
-            eprintln!("note: {note}");
+            output::say(format_args!("note: {note}"));
         }
         Ok(trial)
     }

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
+use super::MODULE_MISBEHAVED;
+use super::output::line;
 use crate::host::{ExportInfo, ImportInfo, Inspection, Offer, Role};
 
 /// Show what a module exports and imports, and whether the stock host takes it
@@ -33,15 +35,14 @@ enum Output {
 /// # Errors
 /// When the file cannot be read or is not WebAssembly that the host's runtime compiles.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    const REFUSED: u8 = 3;
     let name = args.module.display();
     let bytes = std::fs::read(&args.module).with_context(|| format!("cannot read module {name}"))?;
     let inspection = Inspection::of(&bytes).with_context(|| name.to_string())?;
     match args.output {
-        Output::Table => print!("{name}: {}", Table(&inspection)),
-        Output::Json => println!("{}", serde_json::to_string_pretty(&document(&inspection))?),
+        Output::Table => line(format_args!("{name}: {}", Table(&inspection).to_string().trim_end())),
+        Output::Json => line(serde_json::to_string_pretty(&document(&inspection))?),
     }
-    Ok(if inspection.is_accepted() { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
+    Ok(if inspection.is_accepted() { ExitCode::SUCCESS } else { ExitCode::from(MODULE_MISBEHAVED) })
 }
 
 fn role(export: &ExportInfo) -> &'static str {

@@ -1,7 +1,7 @@
 //! The subcommands, one file each, and what they share.
 //!
-//! Data goes to stdout, everything else to stderr. Exit codes: 0 fine, 1 an expectation failed, 2 bad input, 3 the module
-//! misbehaved.
+//! Data goes to stdout, everything else to stderr. Exit codes: 0 fine, 1 an expectation failed, 2 bad input (or an output that
+//! cannot be written), 3 the module misbehaved.
 
 mod bench;
 mod check;
@@ -27,7 +27,7 @@ use clap::Parser;
 
 /// An expectation does not hold.
 pub const EXPECTATION_FAILED: u8 = 1;
-/// An input was bad.
+/// An input was bad, or the output cannot be written.
 pub const BAD_INPUT: u8 = 2;
 /// The module failed where no sound module does.
 pub const MODULE_MISBEHAVED: u8 = 3;
@@ -75,7 +75,7 @@ pub fn main() -> ExitCode {
         Command::Completions(args) => Ok(completions::run(&args)),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        output::say(format_args!("error: {error:#}"));
         ExitCode::from(BAD_INPUT)
     })
 }

@@ -5,11 +5,24 @@ use std::io::{IsTerminal as _, Write as _};
 use crate::simulation::Simulation;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::BAD_INPUT;
 use super::inputs::Log;
 
-/// Writes a line of data to stdout. A reader that has seen enough (`| head`) is no fault.
+/// Writes a line of data to stdout. A reader that has seen enough (`| head`) is no fault; where data cannot be written
+/// for another reason, such as a full disk, nothing more is worth doing.
 pub fn line(text: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    match writeln!(std::io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            say(format_args!("error: cannot write to standard output: {error}"));
+            std::process::exit(BAD_INPUT.into());
+        }
+        _ => {}
+    }
+}
+
+/// Writes a line for people to stderr, if there is anybody.
+pub fn say(text: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// How data is printed.
@@ -92,12 +105,12 @@ pub fn report_module(simulation: &Simulation, log: &Log) -> bool {
                 1 => "warning",
                 _ => "error",
             };
-            eprintln!("module {level}: {line}");
+            say(format_args!("module {level}: {line}"));
         }
     }
     let errors = simulation.plugin_errors();
     if let Some(first) = errors.first() {
-        eprintln!("error: the module misbehaved {} time(s), first: {first}", errors.len());
+        say(format_args!("error: the module misbehaved {} time(s), first: {first}", errors.len()));
     }
     !errors.is_empty()
 }

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 
 use super::MODULE_MISBEHAVED;
 use super::inputs::Inputs;
+use super::output::say;
 use crate::recording::{Recorder, Tape};
 
 /// Run a workload and write down every call of the module with its answer
@@ -46,10 +47,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut simulation = trial.simulation_of(factory, args.inputs.options(&trial, 1))?;
     simulation.run_until_idle()?;
     let calls = tape.borrow_mut().finish()?;
-    eprintln!("{calls} calls in {} scheduling cycles", simulation.cycles());
+    say(format_args!("{calls} calls in {} scheduling cycles", simulation.cycles()));
     let errors = simulation.plugin_errors();
     if let Some(first) = errors.first() {
-        eprintln!("error: the module misbehaved {} time(s), first: {first}", errors.len());
+        say(format_args!("error: the module misbehaved {} time(s), first: {first}", errors.len()));
         return Ok(ExitCode::from(MODULE_MISBEHAVED));
     }
     Ok(ExitCode::SUCCESS)

@@ -11,7 +11,7 @@ use crate::trial::{Before, NodeOutcome, Outcome, Trial, amount};
 
 use super::digest::Digest;
 use super::inputs::{Explain, Inputs};
-use super::output::{Format, Table, line, report_module};
+use super::output::{Format, Table, line, report_module, say};
 use super::watch::watch;
 use super::{MODULE_MISBEHAVED, explain, render};
 
@@ -76,10 +76,10 @@ fn run_once(args: &Args) -> anyhow::Result<ExitCode> {
         Format::Table => print(&outcome),
     }
     for warning in simulation.warnings() {
-        eprintln!("note: {warning}");
+        say(format_args!("note: {warning}"));
     }
     if !rest.settled {
-        eprintln!("note: pods were still being tried in vain when the run was ended");
+        say("note: pods were still being tried in vain when the run was ended");
     }
     let misbehaved = report_module(&simulation, &log);
     Ok(if misbehaved { ExitCode::from(MODULE_MISBEHAVED) } else { ExitCode::SUCCESS })

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use super::output::line;
+
 /// Print the JSON Schema of the policy document
 ///
 /// Made from the types that read it. Editors that know JSON Schema complete and check a policy with it.
@@ -13,6 +15,6 @@ pub struct Args {}
 /// # Errors
 /// Never; the signature is that of every command.
 pub fn run(_: &Args) -> anyhow::Result<ExitCode> {
-    println!("{}", serde_json::to_string_pretty(&schemars::schema_for!(stowage::config::Policy))?);
+    line(serde_json::to_string_pretty(&schemars::schema_for!(stowage::config::Policy))?);
     Ok(ExitCode::SUCCESS)
 }

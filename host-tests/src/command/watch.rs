@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
+use super::output::say;
+
 /// How often files are looked at. Asking the file system for events would need a library per platform, and would miss
 /// network mounts.
 const PERIOD: Duration = Duration::from_millis(250);
@@ -23,9 +25,9 @@ pub fn watch(paths: &[PathBuf], mut run: impl FnMut() -> anyhow::Result<ExitCode
             print!("\u{1b}[2J\u{1b}[H");
         }
         if let Err(error) = run() {
-            eprintln!("error: {error:#}");
+            say(format_args!("error: {error:#}"));
         }
-        eprintln!("watching {} file(s)", before.len());
+        say(format_args!("watching {} file(s)", before.len()));
         while times(paths) == before {
             std::thread::sleep(PERIOD);
         }

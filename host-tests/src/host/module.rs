@@ -84,11 +84,14 @@ impl Module {
 
 pub(super) const NO_MEMORY: &str = "wasm: guest doesn't export memory[memory]";
 
-/// Compiles whatever is WebAssembly.
+/// Compiles whatever is WebAssembly. What does not begin like it is refused in the words of upstream's runtime.
 pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> anyhow::Result<wasmtime::Module> {
-    if !bytes.starts_with(b"\0asm") {
-        // What the runtime of the scheduler says; wasmtime's words take ten lines.
-        bail!("wasm: error compiling guest: invalid magic number");
+    match bytes.strip_prefix(b"\0asm") {
+        None => bail!("wasm: error compiling guest: invalid magic number"),
+        Some(rest) if !rest.starts_with(&1_u32.to_le_bytes()) => {
+            bail!("wasm: error compiling guest: invalid version header")
+        }
+        Some(_) => {}
     }
     wasmtime::Module::from_binary(engine, bytes).map_err(|error| anyhow!("wasm: error compiling guest: {error:#}"))
 }

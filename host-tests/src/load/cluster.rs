@@ -103,7 +103,7 @@ pub fn cluster(sources: &[Source]) -> Result<Cluster, Fault> {
                     )));
                 }
             }
-            if document.key().is_some_and(|key| !names.insert(key.to_owned())) {
+            if document.identity().is_some_and(|identity| !names.insert(identity.to_owned())) {
                 return Err(document.fault("was there before"));
             }
         }
@@ -119,16 +119,25 @@ pub fn cluster(sources: &[Source]) -> Result<Cluster, Fault> {
         resolved.map_err(|message| Fault { message, ..place })?;
         cluster.pods.push(Rc::new(pod));
     }
-    cluster.drop_strays();
+    let mut pods = std::mem::take(&mut cluster.pods);
+    let notes = cluster.leave_out_strays(&mut pods);
+    cluster.pods = pods;
+    cluster.notes.extend(notes);
     Ok(cluster)
 }
 
 impl Cluster {
-    /// Pods on nodes that are not there cannot count anywhere.
-    fn drop_strays(&mut self) {
+    /// Those of some pods that have the name of one that is here.
+    pub fn pods_again<'a>(&self, pods: &'a [Rc<PodObject>]) -> impl Iterator<Item = String> + use<'a> {
+        let here: BTreeSet<String> = self.pods.iter().map(|pod| key_of(&pod.pod)).collect();
+        pods.iter().map(|pod| key_of(&pod.pod)).filter(move |key| here.contains(key))
+    }
+
+    /// Takes out pods on nodes that are not there, which cannot count anywhere; says so of each.
+    pub fn leave_out_strays(&self, pods: &mut Vec<Rc<PodObject>>) -> Vec<String> {
         let nodes: BTreeSet<&str> = self.nodes.iter().filter_map(|node| node.metadata.name.as_deref()).collect();
-        let notes = &mut self.notes;
-        self.pods.retain(|pod| {
+        let mut notes = Vec::new();
+        pods.retain(|pod| {
             let node = pod.pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default();
             let known = node.is_empty() || nodes.contains(node);
             if !known {
@@ -139,6 +148,7 @@ impl Cluster {
             }
             known
         });
+        notes
     }
 }
 

@@ -83,10 +83,10 @@ fn split_yaml(text: &str) -> Vec<Place<'_>> {
     places
 }
 
-/// Where the items of a JSON list begin and end. The text is known to be a JSON object.
+/// Where the items of a JSON list begin and end, or where something else stands. The text is known to be a JSON object.
 ///
 /// A dump of a cluster can be a hundred megabytes, so items are neither copied nor turned into trees of values.
-fn json_items(text: &str) -> Vec<(usize, usize)> {
+fn json_items(text: &str) -> Result<Vec<(usize, usize)>, usize> {
     let mut items = Vec::new();
     let mut at = skip(text, 0, '{');
     while text[at..].starts_with('"') {
@@ -95,12 +95,16 @@ fn json_items(text: &str) -> Vec<(usize, usize)> {
             break;
         }
         at = skip(text, end, ':');
-        if &text[key..end] == "\"items\"" && text[at..].starts_with('[') {
+        let is_items = &text[key..end] == "\"items\"";
+        if is_items && !text[at..].starts_with('[') && !text[at..].starts_with("null") {
+            return Err(at);
+        }
+        if is_items && text[at..].starts_with('[') {
             at = skip(text, at, '[');
             while !text[at..].starts_with(']') {
                 let (start, end) = json_value(text, at);
                 if start == end {
-                    return items;
+                    return Ok(items);
                 }
                 items.push((start, end));
                 at = skip(text, end, ',');
@@ -111,7 +115,7 @@ fn json_items(text: &str) -> Vec<(usize, usize)> {
         }
         at = skip(text, at, ',');
     }
-    items
+    Ok(items)
 }
 
 /// Start and end of the value at `at`; the same number twice if there is none.
@@ -178,11 +182,17 @@ impl<'a> Place<'a> {
             Self::Json { text, line, column } => {
                 let mut items = Vec::new();
                 let mut seen = (0, *line, *column);
-                for (start, end) in json_items(text) {
-                    let (lines, columns) = position_of(&text[seen.0..], start - seen.0);
-                    let column = if lines == 1 { seen.2 + columns - 1 } else { columns };
-                    seen = (start, seen.1 + lines - 1, column);
-                    items.push(Place::Json { text: &text[start..end], line: seen.1, column });
+                let place = |from: (usize, u64, u64), to: usize| {
+                    let (lines, columns) = position_of(&text[from.0..], to - from.0);
+                    (to, from.1 + lines - 1, if lines == 1 { from.2 + columns - 1 } else { columns })
+                };
+                let spans = json_items(text).map_err(|at| {
+                    let (_, line, column) = place(seen, at);
+                    Error { position: Some((line, column)), message: "items is no list".to_owned() }
+                })?;
+                for (start, end) in spans {
+                    seen = place(seen, start);
+                    items.push(Place::Json { text: &text[start..end], line: seen.1, column: seen.2 });
                 }
                 Ok(items)
             }
@@ -232,7 +242,9 @@ fn json_error(error: &serde_json::Error, line: u64, column: u64) -> Error {
     let text = error.to_string();
     let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message).to_owned();
     let position = (error_line > 0).then(|| {
-        (line + error_line - 1, if error_line == 1 { column + error_column.saturating_sub(1) } else { error_column })
+        // At a line's end the parser says 0.
+        let error_column = error_column.max(1);
+        (line + error_line - 1, if error_line == 1 { column + error_column - 1 } else { error_column })
     });
     Error { position, message }
 }

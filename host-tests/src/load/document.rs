@@ -24,6 +24,7 @@ pub struct Document<'a> {
     source: &'a str,
     number: (usize, Option<usize>),
     object: Option<String>,
+    identity: Option<String>,
 }
 
 /// What tells objects apart.
@@ -45,6 +46,13 @@ struct Name {
 }
 
 impl Header {
+    /// What no two objects have in common; `None` for an object whose name the API server makes up.
+    fn identity(&self) -> Option<String> {
+        let metadata = self.metadata.as_ref()?;
+        let namespace = metadata.namespace.as_deref().filter(|namespace| !namespace.is_empty()).unwrap_or("default");
+        Some(format!("{} {namespace}/{}", self.kind.as_deref()?, metadata.name.as_ref()?))
+    }
+
     fn object(&self) -> Option<String> {
         let kind = self.kind.as_deref().unwrap_or("object without a kind");
         let metadata = self.metadata.as_ref()?;
@@ -79,22 +87,30 @@ impl Source {
     /// The objects of the file, with the items of lists in their place.
     ///
     /// # Errors
-    /// The first document that is not JSON or YAML, or has no kind.
+    /// The first document that is not JSON or YAML, or has no kind; or that there is none, as after a command that
+    /// failed to write the file.
     pub fn documents(&self) -> Result<Vec<Document<'_>>, Fault> {
         let mut documents = Vec::new();
+        let mut any = false;
         for (index, place) in decode::split(&self.text).into_iter().enumerate() {
-            self.read(place, index + 1, &mut documents)?;
+            any |= self.read(place, index + 1, &mut documents)?;
         }
-        Ok(documents)
+        if any {
+            Ok(documents)
+        } else {
+            let message = "holds no object".to_owned();
+            Err(self.fault((1, None), None, decode::Error { position: Some((1, 1)), message }))
+        }
     }
 
-    fn read<'a>(&'a self, place: Place<'a>, number: usize, documents: &mut Vec<Document<'a>>) -> Result<(), Fault> {
+    /// Reads a document; false if it is empty.
+    fn read<'a>(&'a self, place: Place<'a>, number: usize, documents: &mut Vec<Document<'a>>) -> Result<bool, Fault> {
         let fault = |error: decode::Error| self.fault((number, None), None, error);
-        let Some(header) = place.decode::<Option<Header>>().map_err(fault)? else { return Ok(()) };
+        let Some(header) = place.decode::<Option<Header>>().map_err(fault)? else { return Ok(false) };
         let kind = header.kind.clone().unwrap_or_default();
         let Some(item_kind) = kind.strip_suffix("List") else {
             documents.push(self.document(place, header, (number, None))?);
-            return Ok(());
+            return Ok(true);
         };
         for (index, item) in place.items().map_err(fault)?.into_iter().enumerate() {
             let number = (number, Some(index + 1));
@@ -106,7 +122,7 @@ impl Source {
             }
             documents.push(self.document(item, inner, number)?);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn document<'a>(
@@ -115,7 +131,7 @@ impl Source {
         header: Header,
         number: (usize, Option<usize>),
     ) -> Result<Document<'a>, Fault> {
-        let object = header.object();
+        let (object, identity) = (header.object(), header.identity());
         let Some(kind) = header.kind else {
             let message = "has no kind; is this a Kubernetes object?".to_owned();
             return Err(self.fault(number, object, decode::Error { position: place.start(), message }));
@@ -127,6 +143,7 @@ impl Source {
             source: &self.name,
             number,
             object,
+            identity,
         })
     }
 
@@ -152,10 +169,16 @@ impl Document<'_> {
         self.place.decode().map_err(|error| Fault { position: error.position, ..self.fault(error.message) })
     }
 
-    /// `Kind namespace/name`, or only the kind.
+    /// `Kind namespace/name`, with the default namespace if there is none; `None` without a name.
     #[must_use]
-    pub fn key(&self) -> Option<&str> {
-        self.object.as_deref()
+    pub fn identity(&self) -> Option<&str> {
+        self.identity.as_deref()
+    }
+
+    /// Whether the object has a name, or the beginning of one.
+    #[must_use]
+    pub fn is_named(&self) -> bool {
+        self.object.is_some()
     }
 
     /// Whether the text has this word somewhere; cheap, for fields that are nearly never there.

@@ -89,6 +89,74 @@ fn what_an_api_server_refuses_is_refused() {
 }
 
 #[test]
+fn names_and_resources_are_what_an_api_server_takes() {
+    for (bad, why) in [
+        (NODE.replace("{name: a}", "{name: A}"), "metadata.name is \"A\", allowed are"),
+        (NODE.replace("{name: a}", "{name: \"a\\nb\"}"), "metadata.name is \"a\\nb\", allowed are"),
+        (pod("x..y", ""), "metadata.name is \"x..y\""),
+        (pod("x", "").replace("cpu: 1", "gpu: 1"), "requests[gpu] is no resource of Kubernetes"),
+        (
+            pod("x", "").replace("cpu: 1", "nvidia.com/gpu: 0.5"),
+            "requests[nvidia.com/gpu] is 0.5, which must be a whole",
+        ),
+    ] {
+        assert!(fault(&bad).contains(why), "{}", fault(&bad));
+    }
+    for good in ["hugepages-2Mi: 4Mi", "nvidia.com/gpu: 2e0", "kubernetes.io/batch-cpu: 500m"] {
+        read(&pod("x", "").replace("cpu: 1", good)).unwrap_or_else(|fault| panic!("{fault}"));
+    }
+}
+
+#[test]
+fn an_object_is_there_once() {
+    let anywhere = pod("x", "").replace(", namespace: ml", "");
+    let in_default = pod("x", "").replace("namespace: ml", "namespace: default");
+    let twice = format!("{anywhere}---\n{in_default}");
+    let expected = "document 2 (Pod default/x), line 11, column 1: was there before";
+    assert!(fault(&twice).ends_with(expected), "{}", fault(&twice));
+    assert!(submitted(&twice).unwrap_err().to_string().ends_with(expected));
+    let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: j-}\nspec: {template: {spec: {containers: [{name: c}]}}}\n";
+    submitted(&format!("{job}---\n{job}")).expect("their names will differ");
+}
+
+#[test]
+fn files_hold_objects() {
+    for text in ["", "\n \n", "# nothing\n", "null", "---\n---\n"] {
+        assert_eq!(fault(text), "c.yaml: document 1, line 1, column 1: holds no object", "{text:?}");
+    }
+    read("{\"kind\":\"List\",\"items\":[]}").expect("says itself that there are none");
+    let faulty = "{\"kind\":\"List\",\n\"items\":5}";
+    assert_eq!(fault(faulty), "c.yaml: document 1, line 2, column 9: items is no list");
+    let cut = "{\"kind\":\"List\",\"items\":[{\"kind\":\"Node\"\n";
+    assert_eq!(fault(cut), "c.yaml: document 1, line 2, column 1: EOF while parsing an object");
+}
+
+#[test]
+fn absurd_numbers_of_pods_are_refused() {
+    let template = "template: {spec: {containers: [{name: c}]}}";
+    let object = |kind: &str, spec: &str| {
+        let (group, kind) = kind.split_once(' ').unwrap();
+        let text = format!("apiVersion: {group}\nkind: {kind}\nmetadata: {{name: x}}\nspec: {{{spec}}}\n");
+        submitted(&text.replace("TEMPLATE", template)).unwrap_err().to_string()
+    };
+    let jobs =
+        "replicatedJobs: [{name: a, replicas: 2000000000, template: {spec: {parallelism: 2000000000, TEMPLATE}}}]";
+    for (kind, spec) in [
+        ("apps/v1 Deployment", "replicas: 2000000000, selector: {}, TEMPLATE"),
+        ("batch/v1 Job", "parallelism: 2000000000, TEMPLATE"),
+        ("kubeflow.org/v1 TFJob", "tfReplicaSpecs: {Worker: {replicas: 2000000000, TEMPLATE}}"),
+        ("jobset.x-k8s.io/v1alpha2 JobSet", jobs),
+    ] {
+        let message = object(kind, spec);
+        assert!(message.ends_with("makes more than 10000 pods, which are too many to try"), "{kind}: {message}");
+    }
+    let message = object("jobset.x-k8s.io/v1alpha2 JobSet", &jobs.replace("replicas: 2000000000", "replicas: -1"));
+    assert!(message.ends_with("spec.replicatedJobs[0].replicas is -1, which is negative"), "{message}");
+    let nameless = submitted("apiVersion: batch/v1\nkind: Job\nmetadata: {}\nspec: {}\n").unwrap_err().to_string();
+    assert!(nameless.contains("metadata.name is missing"), "{nameless}");
+}
+
+#[test]
 fn foreign_objects_are_named() {
     assert_eq!(
         fault("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}\n"),

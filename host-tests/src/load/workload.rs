@@ -1,5 +1,6 @@
 //! Workload files: pods, and the objects that controllers make pods of.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::cluster::{Priorities, pod};
@@ -48,8 +49,12 @@ const BESIDE: [&str; 17] = [
 /// The first fault.
 pub fn workload(sources: &[Source], priorities: &Priorities) -> Result<Workload, Fault> {
     let mut workload = Workload::default();
+    let mut names = BTreeSet::new();
     for source in sources {
         for document in source.documents()? {
+            if document.identity().is_some_and(|identity| !names.insert(identity.to_owned())) {
+                return Err(document.fault("was there before"));
+            }
             workload.add(&document, priorities)?;
         }
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 
 pub use facts::{Before, Candidate, Change as PodChange, Explained, PodFacts, PodOnNode, Refusals};
 pub use outcome::{NodeOutcome, Outcome, Pending, Placement, amount, reason};
@@ -60,7 +60,13 @@ impl Trial {
     ) -> anyhow::Result<Self> {
         let sources = |paths: Vec<&Path>| paths.into_iter().map(load::read).collect::<anyhow::Result<Vec<_>>>();
         let cluster = load::cluster(&sources(cluster.iter().map(AsRef::as_ref).collect())?)?;
-        let workload = load::workload(&sources(workload.iter().map(AsRef::as_ref).collect())?, &cluster.priorities)?;
+        let mut workload =
+            load::workload(&sources(workload.iter().map(AsRef::as_ref).collect())?, &cluster.priorities)?;
+        if let Some(pod) = cluster.pods_again(&workload.pods).next() {
+            bail!("pod {pod} of the workload is in the cluster already; take it out of one of them");
+        }
+        let notes = cluster.leave_out_strays(&mut workload.pods);
+        workload.notes.extend(notes);
         let policy = match policy {
             Some(path) => {
                 std::fs::read_to_string(path).with_context(|| format!("cannot read policy {}", path.display()))?

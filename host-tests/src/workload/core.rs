@@ -5,7 +5,7 @@ use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 
 use super::owner::{Owner, annotate, label};
-use super::{Expansion, suffix};
+use super::{Expansion, count, suffix};
 
 /// A Job's first pods: as many as run at once.
 pub fn job(job: &Job) -> Expansion {
@@ -101,9 +101,4 @@ pub fn stateful_set(set: &StatefulSet) -> Expansion {
         None => Vec::new(),
     };
     Expansion { pods, pod_group: None }
-}
-
-/// A number of replicas; 1 if absent.
-pub fn count(replicas: Option<i32>) -> usize {
-    usize::try_from(replicas.unwrap_or(1)).unwrap_or(0)
 }

@@ -4,9 +4,9 @@ use k8s_openapi::api::batch::v1::JobTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
-use super::core::{count, job_pods};
+use super::core::job_pods;
 use super::owner::{Owner, annotate, label};
-use super::{Expansion, suffix};
+use super::{Expansion, MOST_PODS, count, suffix};
 
 /// A JobSet.
 #[derive(Deserialize)]
@@ -50,6 +50,9 @@ pub fn expand(set: JobSet) -> Expansion {
             .map(|job| count(job.replicas))
             .sum();
         for index in 0..count(replicated.replicas) {
+            if pods.len() > MOST_PODS {
+                break;
+            }
             let name = format!("{}-{}-{index}", owner.name, replicated.name);
             let key = suffix::digest(&[&owner.namespace, &name]);
             let job = owner.child("batch/v1", "Job", name);

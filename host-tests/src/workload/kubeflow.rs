@@ -9,9 +9,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Expansion;
-use super::core::count;
 use super::owner::{Owner, annotate, environment, label};
+use super::{Expansion, MOST_PODS, count, room};
 use crate::load::PodGroup;
 
 /// A job of any of the kinds.
@@ -70,7 +69,7 @@ pub fn expand(kind: &str, job: Job) -> Expansion {
     let owner = Owner::new("kubeflow.org/v1", kind, &job.metadata);
     let mut pods = Vec::new();
     for (role, spec) in &job.spec.replica_specs {
-        for index in 0..count(spec.replicas) {
+        for index in 0..room(&pods, count(spec.replicas)) {
             let mut pod = replica(&owner, kind, role, index, spec);
             environment(&mut pod, &variables(kind, &owner.name, role, index, &job.spec.replica_specs));
             pods.push(pod);
@@ -116,7 +115,8 @@ fn variables(
 ) -> Vec<(&'static str, String)> {
     let total: usize = specs.values().map(|spec| count(spec.replicas)).sum();
     match kind {
-        "TFJob" if total > 1 => {
+        // Each names all the others: not for so many that they are refused anyway.
+        "TFJob" if (2..=MOST_PODS).contains(&total) => {
             let hosts = |role: &str, spec: &ReplicaSpec| -> Vec<String> {
                 let role = role.to_lowercase();
                 (0..count(spec.replicas)).map(|at| format!("{name}-{role}-{at}.default.svc:2222")).collect()

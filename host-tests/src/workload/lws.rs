@@ -4,9 +4,8 @@ use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
-use super::core::count;
 use super::owner::{Owner, annotate, environment, label};
-use super::{Expansion, suffix};
+use super::{Expansion, count, room, suffix};
 
 /// A LeaderWorkerSet.
 #[derive(Deserialize)]
@@ -41,7 +40,7 @@ pub fn expand(set: LeaderWorkerSet) -> Expansion {
     for group in 0..count(set.spec.replicas) {
         let leader = format!("{}-{group}", owner.name);
         let created = if waits { 1 } else { size };
-        for worker in 0..created {
+        for worker in 0..room(&pods, created) {
             // Leaders belong to the StatefulSet of the whole set, workers to one of their group.
             let (controller, name, template) = if worker == 0 {
                 let template = template.leader_template.as_ref().unwrap_or(&template.worker_template);

@@ -18,6 +18,7 @@ mod tests;
 mod volcano;
 
 use k8s_openapi::api::core::v1::Pod;
+use serde_json::Value;
 
 use crate::load::{Document, Fault, PodGroup};
 
@@ -34,11 +35,65 @@ pub struct Expansion {
 pub const KINDS: &str = "Pod, Job, Deployment, ReplicaSet, StatefulSet, TFJob, PyTorchJob, XGBoostJob, PaddleJob, \
                          JAXJob, MPIJob, Volcano Job, RayCluster, RayJob, JobSet, LeaderWorkerSet, InferenceService";
 
+/// Most pods of one object. A typo in a number must not take all memory.
+const MOST_PODS: usize = 10_000;
+
+/// Fields that say how many of something there shall be.
+const NUMBERS: [&str; 5] = ["replicas", "parallelism", "completions", "numOfHosts", "size"];
+
 /// The pods of a workload object; `None` if it is of another kind.
 ///
 /// # Errors
 /// When the object is not what its kind says.
 pub fn expand(document: &Document<'_>) -> Result<Option<Expansion>, Fault> {
+    let Some(expansion) = expand_kind(document)? else { return Ok(None) };
+    if !document.is_named() {
+        return Err(document.fault("metadata.name is missing"));
+    }
+    if let Some(fault) = negative(&document.decode()?, &mut String::new()) {
+        return Err(document.fault(fault));
+    }
+    if expansion.pods.len() > MOST_PODS {
+        return Err(document.fault(format!("makes more than {MOST_PODS} pods, which are too many to try")));
+    }
+    Ok(Some(expansion))
+}
+
+/// The first number of replicas below zero, with its path.
+fn negative(value: &Value, path: &mut String) -> Option<String> {
+    let length = path.len();
+    let inside = |name: &str, inner: &Value, path: &mut String| {
+        path.push_str(name);
+        let found = match inner.as_i64() {
+            Some(number) if number < 0 && NUMBERS.iter().any(|known| name.ends_with(known)) => {
+                Some(format!("{path} is {number}, which is negative"))
+            }
+            _ => negative(inner, path),
+        };
+        path.truncate(length);
+        found
+    };
+    let dot = if length == 0 { "" } else { "." };
+    match value {
+        Value::Object(fields) => fields.iter().find_map(|(name, inner)| inside(&format!("{dot}{name}"), inner, path)),
+        Value::Array(items) => {
+            (0..).zip(items).find_map(|(at, inner): (usize, _)| inside(&format!("[{at}]"), inner, path))
+        }
+        _ => None,
+    }
+}
+
+/// A number of replicas; 1 if absent. One too many is as good as any number of them too many.
+fn count(replicas: Option<i32>) -> usize {
+    usize::try_from(replicas.unwrap_or(1)).unwrap_or(0).min(MOST_PODS + 1)
+}
+
+/// As many of `count` as there is room for beside the pods made already, and one more.
+fn room(pods: &[Pod], count: usize) -> usize {
+    count.min((MOST_PODS + 1).saturating_sub(pods.len()))
+}
+
+fn expand_kind(document: &Document<'_>) -> Result<Option<Expansion>, Fault> {
     let group = document.api_version.split('/').next().unwrap_or_default();
     Ok(Some(match (group, document.kind.as_str()) {
         ("batch", "Job") => core::job(&document.decode()?),

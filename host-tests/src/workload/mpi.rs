@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
-use super::Expansion;
-use super::core::count;
 use super::kubeflow::{ReplicaSpec, RunPolicy, put_into_group};
 use super::owner::{Owner, label};
+use super::{Expansion, count};
 
 /// An MPIJob.
 #[derive(Deserialize)]

@@ -6,9 +6,8 @@ use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
-use super::core::count;
 use super::owner::{Owner, label};
-use super::{Expansion, suffix};
+use super::{Expansion, count, room, suffix};
 use crate::load::PodGroup;
 
 /// Asks KubeRay for a PodGroup; only with its coscheduling integration switched on.
@@ -84,7 +83,7 @@ fn pods(owner: &Owner, labels: Option<&BTreeMap<String, String>>, spec: &Cluster
         vec![node(owner, format!("{}-head", owner.name), "head", "headgroup", &spec.head_group_spec.template)];
     for group in spec.worker_group_specs.iter().filter(|group| group.suspend != Some(true)) {
         let replicas = group.replicas.or(group.min_replicas).or(Some(0));
-        for index in 0..count(replicas) * count(group.num_of_hosts) {
+        for index in 0..room(&pods, count(replicas) * count(group.num_of_hosts)) {
             let prefix = format!("{}-{}-worker", owner.name, group.group_name);
             let name = owner.generated(&prefix, index);
             pods.push(node(owner, name, "worker", &group.group_name, &group.template));

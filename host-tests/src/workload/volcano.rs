@@ -4,9 +4,8 @@ use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
-use super::Expansion;
-use super::core::count;
 use super::owner::{Owner, annotate, label};
+use super::{Expansion, count, room};
 use crate::load::PodGroup;
 
 /// A Volcano Job.
@@ -41,7 +40,7 @@ pub fn expand(job: Job) -> Expansion {
     let mut pods = Vec::new();
     for (position, task) in job.spec.tasks.iter().enumerate() {
         let task_name = task.name.clone().unwrap_or_else(|| format!("default{position}"));
-        for index in 0..count(task.replicas) {
+        for index in 0..room(&pods, count(task.replicas)) {
             let mut pod = owner.pod(format!("{}-{task_name}-{index}", owner.name), &task.template);
             if let Some(spec) = &mut pod.spec {
                 spec.scheduler_name
