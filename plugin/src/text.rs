@@ -47,6 +47,12 @@ pub fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
+/// A text without line breaks and other control characters: whoever writes an object chooses what stands in it.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+}
+
 /// Text of an object in a message: in quotes, and on one line.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(pub &'a str);
@@ -75,6 +81,7 @@ mod tests {
     fn quotes_hold_one_line() {
         assert_eq!(Quoted("a\"b\nc\u{7f}é").to_string(), "\"a\\\"b c é\"");
         assert_eq!(cut("äöü", 2), "äö");
+        assert_eq!(one_line("gang a\nb: \"é\""), "gang a b: \"é\"");
     }
 
     /// By trying every length for the text that a star stands for.

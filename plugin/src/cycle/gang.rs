@@ -22,6 +22,7 @@ use crate::policy::gang::membership::{Fault, Membership, Recognised};
 use crate::policy::gang::planner::NodeRow;
 use crate::policy::gang::recognise;
 use crate::sorted_map::SortedMap;
+use crate::text::one_line;
 
 /// Gangs whose cut waits have been logged that are remembered.
 const MAX_LOGGED: usize = 64;
@@ -261,7 +262,7 @@ impl Gangs {
         match verdict {
             Ok(()) => Code::Success,
             Err(reason) => {
-                host.status_reason(&reason);
+                host.status_reason(&one_line(&reason));
                 Code::Unschedulable
             }
         }
@@ -339,6 +340,6 @@ fn request(pod: &PodInfo) -> Resources {
 }
 
 fn reject(rejection: &Rejection, host: &mut impl Host) -> Code {
-    host.status_reason(&rejection.reason);
+    host.status_reason(&one_line(&rejection.reason));
     if rejection.preemption_may_help { Code::Unschedulable } else { Code::UnschedulableAndUnresolvable }
 }
