@@ -6,6 +6,7 @@ pub mod command;
 pub mod comparison;
 mod duration;
 pub mod framework;
+pub mod hint;
 pub mod host;
 pub mod load;
 pub mod measurement;

@@ -89,13 +89,14 @@ fn bad_input_is_exit_code_2() {
     let not_wasm_either = temporary("component.wasm", "\0asm\r\0\u{1}\0");
     let again = temporary("again.yaml", "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n");
     let again = again.to_str().unwrap();
-    let cases: [(&[&str], &str); 11] = [
+    let cases: [(&[&str], &str); 12] = [
         (&["run", "-c", empty.to_str().unwrap()], "there is no Node in "),
         (&["run", "-c", &cluster, again, "-w", again], "pod default/p of the workload is in the cluster already"),
         (&["inspect", not_wasm.to_str().unwrap()], "not.wasm: wasm: error compiling guest: invalid magic number"),
         (&["inspect", not_wasm_either.to_str().unwrap()], "wasm: error compiling guest: invalid version header"),
         (&["run", "-c", "nowhere.yaml"], "cannot read nowhere.yaml"),
         (&["run", "-c", &cluster, "-p", policy.to_str().unwrap()], "weights.binpak"),
+        (&["check", policy.to_str().unwrap()], "did you mean binpack?"),
         (&["run", "-c", &cluster, "-m", not_wasm.to_str().unwrap()], "not.wasm"),
         (&["run", "-c", &cluster, "--node-state", "lag=soon"], "\"soon\" is not a duration"),
         (&["explain", "nobody", "-c", &cluster, "-w", &example("workload.yaml")], "there is no pod default/nobody"),
@@ -199,6 +200,8 @@ fn expectations_that_do_not_hold_are_exit_code_1() {
     for file in ["cluster.yaml", "workload.yaml"] {
         std::fs::copy(example(file), folder.join(file)).unwrap();
     }
+    // A gang's last member has one node to go to, and no score.
+    std::fs::write(folder.join("policy.json"), r#"{"gang": {"enabled": false}}"#).unwrap();
     let expect = folder.join("expect.yaml");
     std::fs::write(&expect, "placements: {tf-smoke-gpu-ps-0: elsewhere}\npending: {tf-smoke-gpu-worker-1: gpu}\n")
         .unwrap();
@@ -211,11 +214,30 @@ fn expectations_that_do_not_hold_are_exit_code_1() {
             && text.contains("should wait, is on"),
         "{text}"
     );
+    // Under the failures stands what the nodes were to the pods.
+    assert!(text.contains("default/tf-smoke-gpu-ps-0: seed 0, attempt ") && text.contains(" scores "), "{text}");
+    assert!(text.contains("(binpack ") || text.contains(", binpack "), "{text}");
 
     std::fs::write(&expect, "placment: {a: b}\n").unwrap();
     let faulty = stowage(&["test", folder.to_str().unwrap()]);
     assert_eq!(faulty.status.code(), Some(2));
-    assert!(stdout(&faulty).contains("unknown key placment"), "{}", stdout(&faulty));
+    assert!(stdout(&faulty).contains("unknown key placment; did you mean placements?"), "{}", stdout(&faulty));
+}
+
+/// A terminal for a command, by util-linux' `script`.
+#[test]
+fn progress_shows_on_a_terminal_and_nowhere_else() {
+    let command =
+        format!("{} run -c {} -w {}", env!("CARGO_BIN_EXE_stowage"), example("cluster.yaml"), example("workload.yaml"));
+    let terminal = Command::new("script").args(["-qefc", &command, "/dev/null"]).stdin(Stdio::null()).output();
+    let Ok(terminal) = terminal else {
+        eprintln!("not run: progress_shows_on_a_terminal_and_nowhere_else needs the program `script`");
+        return;
+    };
+    let text = stdout(&terminal);
+    assert!(terminal.status.success() && text.contains("scheduling cycles for 5 pods"), "{text}");
+    let plain = stowage(&["run", "-c", &example("cluster.yaml"), "-w", &example("workload.yaml")]);
+    assert!(!stderr(&plain).contains("scheduling cycles for") && !stdout(&plain).contains("scheduling cycles for"));
 }
 
 #[test]

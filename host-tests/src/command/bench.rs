@@ -7,7 +7,9 @@ use anyhow::Context as _;
 
 use super::EXPECTATION_FAILED;
 use super::output::{Format, Table, line, say};
+use crate::host::Module;
 use crate::measurement::{Budget, Measurement};
+use crate::trial::read_policy;
 
 /// Measure a module: size, load time, memory, and each call's fuel and time on clusters of several sizes
 ///
@@ -41,15 +43,17 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
     let budget = match &args.budget {
         Some(path) => {
-            serde_json::from_slice(&read(path)?).with_context(|| format!("{} is no budget", path.display()))?
+            let source = crate::load::read(path)?;
+            serde_json::from_str(source.text()).with_context(|| format!("{} is no budget", path.display()))?
         }
         None => Budget::default(),
     };
-    let policy = args.policy.as_ref().map(read).transpose()?.map(String::from_utf8).transpose()?.unwrap_or_default();
-    let module = args.module.as_ref().map(read).transpose()?;
-    let bytes = module.as_deref().unwrap_or(crate::builtin_module());
-    let measured = Measurement::of(bytes, &policy, &args.nodes)
-        .with_context(|| args.module.as_ref().map_or("Stowage".into(), |path| path.display().to_string()))?;
+    let bytes = args.module.as_ref().map(read).transpose()?;
+    let bytes = bytes.as_deref().unwrap_or(crate::builtin_module());
+    let module = args.module.as_ref().map_or("Stowage".into(), |path| path.display().to_string());
+    let loaded = Module::from_bytes(bytes).with_context(|| module.clone())?;
+    let policy = args.policy.as_deref().map(|path| read_policy(path, &loaded)).transpose()?.unwrap_or_default();
+    let measured = Measurement::of(bytes, &policy, &args.nodes).with_context(|| module)?;
     match args.output {
         Format::Json => line(serde_json::to_string_pretty(&measured)?),
         Format::Table => print(&measured),

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use stowage::config::Policy;
 
 use super::BAD_INPUT;
 use super::output::{line, say};
+use crate::hint::hinted;
 
 /// Check a policy document
 ///
@@ -24,21 +24,15 @@ pub struct Args {
 /// # Errors
 /// When the file cannot be read.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let name = args.policy.display();
-    let text = if args.policy.as_os_str() == "-" {
-        std::io::read_to_string(std::io::stdin())
-    } else {
-        std::fs::read_to_string(&args.policy)
-    };
-    let text = text.with_context(|| format!("cannot read policy {name}"))?;
-    match Policy::parse(&text) {
+    let source = crate::load::read(&args.policy)?;
+    match Policy::parse(source.text()) {
         Ok(_) => {
-            line(format_args!("{name}: valid"));
+            line(format_args!("{}: valid", source.name()));
             Ok(ExitCode::SUCCESS)
         }
         Err(faults) => {
-            for fault in faults.to_string().lines() {
-                say(format_args!("{name}: {fault}"));
+            for fault in hinted(&faults.to_string()).lines() {
+                say(format_args!("{}: {fault}", source.name()));
             }
             Ok(ExitCode::from(BAD_INPUT))
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::comparison::{Comparison, Side};
-use crate::trial::{Trial, load_module};
+use crate::trial::{Trial, load_module, read_policy};
 
 use super::MODULE_MISBEHAVED;
 use super::inputs::Inputs;
@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trial = args.inputs.read()?;
     let options = args.inputs.options(&trial, args.seeds * 2);
     let [first, second] = [&args.first, &args.second].map(|side| {
-        let trial = side_of(&args.inputs, &trial, side)?;
+        let trial = side_of(&trial, side)?;
         Side::run(&trial, args.seeds, &options)
     });
     let (first, second) = (first?, second?);
@@ -59,14 +59,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if first_error.is_some() { ExitCode::from(MODULE_MISBEHAVED) } else { ExitCode::SUCCESS })
 }
 
-fn side_of(inputs: &Inputs, trial: &Trial, side: &Path) -> anyhow::Result<Trial> {
+fn side_of(trial: &Trial, side: &Path) -> anyhow::Result<Trial> {
     if side == Path::new("default") {
         return Ok(trial.clone());
     }
     if side.extension().is_some_and(|extension| extension == "wasm") {
         return Ok(Trial { module: load_module(Some(side))?, ..trial.clone() });
     }
-    Ok(Trial { policy: inputs.policy_at(side)?, ..trial.clone() })
+    Ok(Trial { policy: read_policy(side, &trial.module)?, ..trial.clone() })
 }
 
 fn print(comparison: &Comparison, args: &Args) {

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use crate::hint::did_you_mean;
 use crate::scheduler::report::{CycleReport, Verdict};
 use crate::simulation::Simulation;
-use crate::trial::Trial;
+use crate::trial::{ScoreLine, Trial};
 use anyhow::bail;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::MODULE_MISBEHAVED;
 use super::inputs::{Explain, Inputs, Log};
-use super::output::{Format, Table, explain_line, line, report_module};
+use super::output::{Format, Table, line, report_module};
 
 /// Show every node's verdict and score for one pod
 ///
@@ -70,14 +71,6 @@ struct Node {
     parts: BTreeMap<String, Value>,
 }
 
-/// What the module logs of each score when its policy has `explain` set.
-#[derive(Debug, Deserialize)]
-pub(super) struct ScoreLine {
-    pub pod: String,
-    pub node: String,
-    pub parts: BTreeMap<String, Value>,
-}
-
 /// Runs the command.
 ///
 /// # Errors
@@ -101,13 +94,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// Our module tells the parts of its scores if asked to; other modules may refuse a policy that asks.
 pub(super) fn start(inputs: &Inputs, trial: &Trial, whom: &Explain) -> anyhow::Result<(Simulation, Log)> {
-    let policy = if trial.policy.trim().is_empty() { "{}" } else { &trial.policy };
-    if let Ok(Value::Object(mut policy)) = serde_json::from_str(policy) {
-        policy.insert("explain".to_owned(), json!(true));
-        let asking = Trial { policy: Value::Object(policy).to_string(), ..trial.clone() };
-        if let Ok(started) = inputs.simulation(&asking, whom) {
-            return Ok(started);
-        }
+    if let Some(asking) = trial.asking_for_parts()
+        && let Ok(started) = inputs.simulation(&asking, whom)
+    {
+        return Ok(started);
     }
     inputs.simulation(trial, whom)
 }
@@ -119,8 +109,13 @@ fn not_scheduled(simulation: &Simulation, key: &str) -> String {
             None => format!("pod {key} was not scheduled: {}", crate::trial::reason(pod)),
         };
     }
-    let name = key.rsplit('/').next().unwrap_or(key);
     let pods = simulation.pods();
+    let hint = did_you_mean(key, pods.iter().map(|pod| &*pod.info.key));
+    if !hint.is_empty() {
+        return format!("there is no pod {key}{hint}");
+    }
+    // What controllers make begins with the name of what they make it for.
+    let name = key.rsplit('/').next().unwrap_or(key);
     let alike = pods.iter().map(|pod| &*pod.info.key).filter(|other| other.contains(name) || key.contains(*other));
     let alike: Vec<&str> = alike.take(5).collect();
     if alike.is_empty() {
@@ -136,17 +131,15 @@ fn explain(report: &CycleReport, earlier: Vec<(u32, String)>, log: &Log) -> Expl
     // The last line about a node is of the last cycle.
     let parts: BTreeMap<String, BTreeMap<String, Value>> = log
         .iter()
-        .filter_map(|(_, line)| serde_json::from_str::<ScoreLine>(explain_line(line)?.as_str()).ok())
+        .filter_map(|(_, line)| ScoreLine::parse(line))
         .filter(|line| line.pod == report.pod)
         .map(|line| (line.node, line.parts))
         .collect();
-    let left: Vec<&str> = report.nodes.iter().filter(|node| !left_out(&node.verdict)).map(|node| &*node.node).collect();
     let nodes = report.nodes.iter().map(|node| {
         let (verdict, plugin, reason, score) = match &node.verdict {
-            Verdict::Refused { plugin, .. } if left_out(&node.verdict) => {
-                ("refused", Some(plugin.clone()), Some(format!("its PreFilter leaves {} only", left.join(", "))), None)
+            Verdict::Refused { plugin, reason } => {
+                ("refused", Some(plugin.clone()), Some(report.refusal(reason)), None)
             }
-            Verdict::Refused { plugin, reason } => ("refused", Some(plugin.clone()), Some(reason.clone()), None),
             Verdict::Fits { score } => ("fits", None, None, *score),
             Verdict::NotVisited => ("notVisited", None, None, None),
         };
@@ -162,12 +155,6 @@ fn explain(report: &CycleReport, earlier: Vec<(u32, String)>, log: &Log) -> Expl
         reason: report.failure.clone(),
         nodes: nodes.collect(),
     }
-}
-
-/// Whether a plugin's PreFilter named other nodes as the only ones worth looking at, such as a gang member's own slot. The
-/// scheduler's words for that tell nobody what happened.
-fn left_out(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Refused { reason, .. } if reason.starts_with("node(s) didn't satisfy plugin(s)"))
 }
 
 fn grouped(attempts: Vec<(u32, String)>) -> Vec<Earlier> {

@@ -7,11 +7,9 @@ use std::rc::Rc;
 use crate::publisher::NodeStateMode;
 use crate::scheduler::report::ReportSink;
 use crate::simulation::{Options, Simulation};
-use crate::trial::{Trial, load_module};
+use crate::trial::{Digest, Trial, load_module};
 use anyhow::{Context as _, bail};
-use stowage::config::Policy;
 
-use super::digest::Digest;
 use super::output;
 
 /// Cluster, workload, policy and module.
@@ -60,13 +58,13 @@ impl Inputs {
 
     /// Reads the files.
     pub fn read(&self) -> anyhow::Result<Trial> {
-        let stdin = self.cluster.iter().chain(&self.workload).filter(|path| *path == Path::new("-"));
+        let stdin =
+            self.cluster.iter().chain(&self.workload).chain(&self.policy).filter(|path| *path == Path::new("-"));
         if stdin.count() > 1 {
             bail!("only one input can come from stdin");
         }
-        let policy = self.policy.as_deref().map(|path| self.policy_at(path)).transpose()?.unwrap_or_default();
         let module = load_module(self.module.as_deref())?;
-        let trial = Trial { policy, ..Trial::read(&self.cluster, &self.workload, None, module)? };
+        let trial = Trial::read(&self.cluster, &self.workload, self.policy.as_deref(), module)?;
         if trial.cluster.nodes.is_empty() {
             let files: Vec<String> = self.cluster.iter().map(|path| path.display().to_string()).collect();
             bail!("there is no Node in {}", files.join(", "));
@@ -75,17 +73,6 @@ impl Inputs {
             output::say(format_args!("note: {note}"));
         }
         Ok(trial)
-    }
-
-    /// The policy in a file. Our own module says the same of a faulty one, but among the stack of its end.
-    pub fn policy_at(&self, path: &Path) -> anyhow::Result<String> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read policy {}", path.display()))?;
-        if self.module.is_none()
-            && let Err(faults) = Policy::parse(&text)
-        {
-            bail!("{}: {faults}", path.display());
-        }
-        Ok(text)
     }
 
     /// How to run the trial so many times. What the module logs is not kept.

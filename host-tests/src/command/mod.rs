@@ -7,7 +7,6 @@ mod bench;
 mod check;
 mod compare;
 mod completions;
-mod digest;
 mod explain;
 mod inputs;
 mod inspect;
@@ -24,6 +23,8 @@ mod watch;
 use std::process::ExitCode;
 
 use clap::Parser;
+
+use crate::hint::hinted;
 
 /// An expectation does not hold.
 pub const EXPECTATION_FAILED: u8 = 1;
@@ -75,7 +76,7 @@ pub fn main() -> ExitCode {
         Command::Completions(args) => Ok(completions::run(&args)),
     };
     result.unwrap_or_else(|error| {
-        output::say(format_args!("error: {error:#}"));
+        output::say(format_args!("error: {}", hinted(&format!("{error:#}"))));
         ExitCode::from(BAD_INPUT)
     })
 }

@@ -2,11 +2,12 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
-use crate::simulation::Simulation;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::BAD_INPUT;
 use super::inputs::Log;
+use crate::simulation::Simulation;
+use crate::trial::explain_line;
 
 /// Writes a line of data to stdout. A reader that has seen enough (`| head`) is no fault; where data cannot be written
 /// for another reason, such as a full disk, nothing more is worth doing.
@@ -88,13 +89,6 @@ pub fn hidden_unless_terminal() -> ProgressBar {
     ProgressBar::with_draw_target(None, target)
 }
 
-/// What the module says of a score when its policy has `explain` set: the JSON behind the word, in a line that klog made.
-pub fn explain_line(line: &str) -> Option<String> {
-    let mut quoted = serde_json::Deserializer::from_str(line).into_iter::<String>();
-    let message = quoted.next().and_then(Result::ok);
-    message.as_deref().unwrap_or(line).strip_prefix("explain ").map(str::to_owned)
-}
-
 /// Prints the module's log, each line once, and what it did wrong. True if it did anything wrong.
 pub fn report_module(simulation: &Simulation, log: &Log) -> bool {
     let mut seen = std::collections::BTreeSet::new();
@@ -113,18 +107,4 @@ pub fn report_module(simulation: &Simulation, log: &Log) -> bool {
         say(format_args!("error: the module misbehaved {} time(s), first: {first}", errors.len()));
     }
     !errors.is_empty()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn explain_lines_are_found_in_klog_s_wrapping() {
-        let json = r#"{"pod":"ns/p"}"#;
-        assert_eq!(explain_line(&format!("explain {json}")).as_deref(), Some(json));
-        let wrapped = format!("{:?} plugin=\"stowage\"", format!("explain {json}"));
-        assert_eq!(explain_line(&wrapped).as_deref(), Some(json));
-        assert_eq!(explain_line("\"no score\" plugin=\"stowage\""), None);
-    }
 }

@@ -12,7 +12,7 @@ use super::EXPECTATION_FAILED;
 use super::output::{Format, line};
 use crate::host::{Options, WasmPlugin};
 use crate::recording::{Call, Difference, replay};
-use crate::trial::load_module;
+use crate::trial::{load_module, read_policy};
 
 /// Ask a module everything that a recording holds, and show the first answer that differs
 ///
@@ -44,10 +44,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         Box::new(BufReader::new(File::open(&args.recording).with_context(|| format!("cannot read {name}"))?))
     };
-    let read = |path: &PathBuf| {
-        std::fs::read_to_string(path).with_context(|| format!("cannot read policy {}", path.display()))
-    };
-    let policy = args.policy.as_ref().map(read).transpose()?;
+    let policy = args.policy.as_deref().map(|path| read_policy(path, &module)).transpose()?;
     let replayed = replay(reader, policy.as_deref(), Rc::new(|_, _| {}), &mut |policy, handle| {
         Ok(Box::new(WasmPlugin::new(&module, policy, handle, Options::default())?))
     });

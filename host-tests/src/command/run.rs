@@ -7,9 +7,8 @@ use std::rc::Rc;
 use anyhow::Context as _;
 
 use crate::anonymize::anonymize;
-use crate::trial::{Before, NodeOutcome, Outcome, Trial, amount};
+use crate::trial::{Before, Digest, NodeOutcome, Outcome, Trial, amount};
 
-use super::digest::Digest;
 use super::inputs::{Explain, Inputs};
 use super::output::{Format, Table, line, report_module, say};
 use super::watch::watch;

@@ -10,13 +10,14 @@ use serde_json::{Value, json};
 use super::output::line;
 use super::watch::watch;
 use super::{BAD_INPUT, EXPECTATION_FAILED};
-use crate::scenario;
+use crate::scenario::{self, Explanation};
 use crate::trial::load_module;
 
 /// Check scenario folders against their expectations
 ///
-/// A folder holds cluster.yaml, workload.yaml, policy.json and expect.yaml. Folders in folders are found. Exits with 1 if
-/// an expectation does not hold, with 2 if a file is faulty.
+/// A folder holds cluster.yaml, workload.yaml, policy.json and expect.yaml. Folders in folders are found. Under a failure
+/// stands what the nodes were to the pods that it is about. Exits with 1 if an expectation does not hold, with 2 if a file
+/// is faulty.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Scenario folders, or folders of such
@@ -57,6 +58,7 @@ struct Done {
     file: PathBuf,
     took: Duration,
     failures: Vec<String>,
+    explanations: Vec<Explanation>,
     /// Why it could not be run at all.
     fault: Option<String>,
 }
@@ -84,11 +86,11 @@ fn run_once(args: &Args) -> anyhow::Result<ExitCode> {
     let mut done = Vec::new();
     for file in cases {
         let start = Instant::now();
-        let (failures, fault) = match scenario::run(&file, &module, goldens) {
-            Ok(report) => (report.failures, None),
-            Err(error) => (Vec::new(), Some(format!("{error:#}"))),
+        let (failures, explanations, fault) = match scenario::run(&file, &module, goldens) {
+            Ok(report) => (report.failures, report.explanations, None),
+            Err(error) => (Vec::new(), Vec::new(), Some(format!("{error:#}"))),
         };
-        let case = Done { file, took: start.elapsed(), failures, fault };
+        let case = Done { file, took: start.elapsed(), failures, explanations, fault };
         if args.output == Format::Table {
             print(&case);
         }
@@ -120,6 +122,12 @@ impl Done {
     fn complaints(&self) -> impl Iterator<Item = &String> {
         self.failures.iter().chain(&self.fault)
     }
+
+    /// What the nodes were to the pods concerned, line by line.
+    fn background(&self) -> Vec<String> {
+        let texts = self.explanations.iter().map(Explanation::to_string);
+        texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+    }
 }
 
 fn print(case: &Done) {
@@ -130,6 +138,7 @@ fn print(case: &Done) {
     };
     line(format_args!("{verdict:<8}{}", case.name()));
     case.complaints().for_each(|complaint| line(format_args!("        {complaint}")));
+    case.background().iter().for_each(|text| line(format_args!("          {text}")));
 }
 
 fn summary(done: &[Done]) -> Value {
@@ -138,6 +147,7 @@ fn summary(done: &[Done]) -> Value {
             "name": case.name(),
             "holds": case.failures.is_empty() && case.fault.is_none(),
             "failures": case.failures,
+            "explanations": case.explanations,
             "fault": case.fault,
         })
     });
@@ -149,7 +159,10 @@ fn junit(done: &[Done]) -> anyhow::Result<String> {
     for case in done {
         let status = match &case.fault {
             Some(fault) => broken(NonSuccessKind::Error, fault),
-            None if !case.failures.is_empty() => broken(NonSuccessKind::Failure, &case.failures.join("\n")),
+            None if !case.failures.is_empty() => {
+                let lines = case.failures.iter().cloned().chain(case.background());
+                broken(NonSuccessKind::Failure, &lines.collect::<Vec<_>>().join("\n"))
+            }
             None => TestCaseStatus::success(),
         };
         let mut test = TestCase::new(case.name(), status);

@@ -8,7 +8,6 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use stowage::config::Policy;
 
 use super::MODULE_MISBEHAVED;
 use super::output::{self, Format, Table, line};
@@ -17,7 +16,7 @@ use crate::openb::compare::{Contestant, Job, run as replay_all};
 use crate::openb::module::Misbehaved;
 use crate::openb::replay::{Options, Outcome, Ties};
 use crate::openb::{self, Trace, formula};
-use crate::trial::load_module;
+use crate::trial::{load_module, read_policy};
 
 /// The module's name among the formulas.
 const OURS: &str = "stowage";
@@ -202,11 +201,9 @@ fn contestants(args: &Args) -> Result<Vec<(String, Contestant)>> {
         Some(names) => names.clone(),
     };
     let module = || -> Result<Contestant> {
-        let document = match &args.policy {
-            Some(path) => policy_document(path, args.module.is_none())?,
-            None => String::new(),
-        };
-        Ok(Contestant::Module(load_module(args.module.as_deref())?, document))
+        let module = load_module(args.module.as_deref())?;
+        let policy = args.policy.as_deref().map(|path| read_policy(path, &module)).transpose()?;
+        Ok(Contestant::Module(module, policy.unwrap_or_default()))
     };
     let find = |name: String| {
         if name == OURS {
@@ -218,14 +215,6 @@ fn contestants(args: &Args) -> Result<Vec<(String, Contestant)>> {
         }
     };
     names.into_iter().map(find).collect()
-}
-
-fn policy_document(path: &Path, ours: bool) -> Result<String> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read policy {}", path.display()))?;
-    match Policy::parse(&text) {
-        Err(faults) if ours => bail!("{}: {faults}", path.display()),
-        _ => Ok(text),
-    }
 }
 
 fn progress(replays: usize) -> ProgressBar {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use super::output::say;
+use crate::hint::hinted;
 
 /// How often files are looked at. Asking the file system for events would need a library per platform, and would miss
 /// network mounts.
@@ -25,7 +26,7 @@ pub fn watch(paths: &[PathBuf], mut run: impl FnMut() -> anyhow::Result<ExitCode
             print!("\u{1b}[2J\u{1b}[H");
         }
         if let Err(error) = run() {
-            say(format_args!("error: {error:#}"));
+            say(format_args!("error: {}", hinted(&format!("{error:#}"))));
         }
         say(format_args!("watching {} file(s)", before.len()));
         while times(paths) == before {

@@ -22,6 +22,7 @@ pub struct Module {
     pub(super) interfaces: Interfaces,
     pub(super) signatures: Arc<Signatures>,
     pub(super) metered: bool,
+    builtin: bool,
 }
 
 impl Module {
@@ -66,7 +67,20 @@ impl Module {
         }
         let interfaces = exports.interfaces().map_err(anyhow::Error::msg)?;
         let instance = linker.instantiate_pre(&module).map_err(|error| anyhow!("{error:#}"))?;
-        Ok(Self { instance, exports, interfaces, signatures: Arc::new(Signatures::read(bytes)), metered })
+        Ok(Self {
+            instance,
+            exports,
+            interfaces,
+            signatures: Arc::new(Signatures::read(bytes)),
+            metered,
+            builtin: bytes == crate::builtin_module(),
+        })
+    }
+
+    /// Whether it is the one that was built with this program, whose policies can be judged without running it.
+    #[must_use]
+    pub fn is_builtin(&self) -> bool {
+        self.builtin
     }
 
     /// What the module exports.

@@ -12,8 +12,12 @@ use super::metrics::{Measured, NodeMetric, NodeMetrics};
 use super::pod_group::{Manifest, PodGroup, has_pod_groups};
 use super::trim::trim;
 use super::validate;
+use crate::hint::did_you_mean;
 use crate::object::PodObject;
 use crate::scheduler::pod::key_of;
+
+/// The kinds of object that a cluster file can hold.
+const KINDS: [&str; 6] = ["Node", "Pod", "PodGroup", "NodeMetrics", "NodeMetric", "PriorityClass"];
 
 /// What a cluster file holds.
 #[derive(Debug, Default)]
@@ -98,9 +102,8 @@ pub fn cluster(sources: &[Source]) -> Result<Cluster, Fault> {
                     cluster.priorities.0.insert(class.metadata.name.unwrap_or_default(), class.value);
                 }
                 other => {
-                    return Err(document.fault(format!(
-                        "a cluster file holds Node, Pod, PodGroup, NodeMetrics, NodeMetric and PriorityClass objects, not {other}"
-                    )));
+                    let hint = did_you_mean(other, KINDS);
+                    return Err(document.fault(format!("a cluster file holds {}, not {other}{hint}", KINDS.join(", "))));
                 }
             }
             if document.identity().is_some_and(|identity| !names.insert(identity.to_owned())) {

@@ -161,8 +161,9 @@ fn foreign_objects_are_named() {
     assert_eq!(
         fault("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}\n"),
         "c.yaml: document 1, item 1 (ConfigMap x), line 4, column 3: a cluster file holds Node, Pod, PodGroup, \
-         NodeMetrics, NodeMetric and PriorityClass objects, not ConfigMap"
+         NodeMetrics, NodeMetric, PriorityClass, not ConfigMap"
     );
+    assert!(fault("apiVersion: v1\nkind: node\nmetadata: {name: x}\n").ends_with("not node; did you mean Node?"));
     assert!(fault("just: text\n").contains("has no kind; is this a Kubernetes object?"));
     let template = fault("kind: Node\nmetadata:\n  name: {{ .Values.name }}\n");
     assert!(template.ends_with("(this looks like a template: render it first)"), "{template}");

@@ -8,6 +8,7 @@ use super::document::{Document, Source};
 use super::fault::Fault;
 use super::pod_group::{Manifest, PodGroup, has_pod_groups};
 use super::validate;
+use crate::hint::did_you_mean;
 use crate::object::PodObject;
 use crate::workload::{KINDS, expand};
 
@@ -87,8 +88,9 @@ impl Workload {
             self.notes.push(document.fault("is left out: it makes no pods").to_string());
             return Ok(());
         }
+        let hint = did_you_mean(&document.kind, KINDS.split(", "));
         Err(document.fault(format!(
-            "no pods are known to come of {} {}; a workload file holds {KINDS}",
+            "no pods are known to come of {} {}{hint}; a workload file holds {KINDS}",
             document.api_version, document.kind
         )))
     }

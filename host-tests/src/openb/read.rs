@@ -136,8 +136,8 @@ pub fn read(nodes: &Path, pods: &Path) -> Result<Trace> {
 }
 
 fn each_row(path: &Path, mut each: impl FnMut(&Row) -> Result<()>) -> Result<()> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let source = crate::load::read(path)?;
+    let mut lines = source.text().lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let Some((_, header)) = lines.next() else {
         bail!("{}: empty; the first line must name the columns", path.display());
     };

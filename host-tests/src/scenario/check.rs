@@ -4,29 +4,49 @@ use std::collections::BTreeMap;
 
 use super::expect::{Expectations, OneOrMore};
 use super::pattern;
+use crate::hint;
 use crate::simulation::Simulation;
 use crate::trial::reason;
 
+/// Something that is not as expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What, in a sentence.
+    pub what: String,
+    /// The pods that it is about, `namespace/name`.
+    pub pods: Vec<String>,
+}
+
+impl Failure {
+    /// A failure that is about these pods.
+    fn of(pods: impl IntoIterator<Item = impl Into<String>>, what: String) -> Self {
+        Self { what, pods: pods.into_iter().map(Into::into).collect() }
+    }
+}
+
 /// What is not as expected.
-pub fn check(expected: &Expectations, simulation: &Simulation) -> Vec<String> {
+pub fn check(expected: &Expectations, simulation: &Simulation) -> Vec<Failure> {
     let pods = Pods::of(simulation);
     let mut failures = Vec::new();
     for (pattern, nodes) in &expected.placements {
         pods.placement(pattern, nodes, &mut failures);
     }
     for group in &expected.same_node {
-        let mut nodes = pods.nodes(group, &mut failures);
+        let placed = pods.placed(group, &mut failures);
+        let mut nodes: Vec<&str> = placed.iter().map(|(_, node)| *node).collect();
         nodes.sort_unstable();
         nodes.dedup();
         if nodes.len() > 1 {
-            failures.push(format!("{} should be on one node, are on {}", group.join(", "), nodes.join(", ")));
+            let what = format!("{} should be on one node, are on {}", group.join(", "), nodes.join(", "));
+            failures.push(Failure::of(placed.into_iter().map(|(pod, _)| pod), what));
         }
     }
     for group in &expected.different_nodes {
-        let nodes = pods.nodes(group, &mut failures);
-        for (at, node) in nodes.iter().enumerate() {
-            if nodes[..at].contains(node) {
-                failures.push(format!("{} should be on different nodes, several are on {node}", group.join(", ")));
+        let placed = pods.placed(group, &mut failures);
+        for (at, (pod, node)) in placed.iter().enumerate() {
+            if placed[..at].iter().any(|(_, other)| other == node) {
+                let what = format!("{} should be on different nodes, several are on {node}", group.join(", "));
+                failures.push(Failure::of([*pod], what));
             }
         }
     }
@@ -35,7 +55,7 @@ pub fn check(expected: &Expectations, simulation: &Simulation) -> Vec<String> {
             if let State::Bound(node) = state
                 && nodes.contains(node)
             {
-                failures.push(format!("{pod} should not be on {node}"));
+                failures.push(Failure::of([pod], format!("{pod} should not be on {node}")));
             }
         }
     }
@@ -43,7 +63,9 @@ pub fn check(expected: &Expectations, simulation: &Simulation) -> Vec<String> {
         let states = group.iter().flat_map(|pattern| pods.matching(pattern, &mut failures)).collect::<Vec<_>>();
         let bound = states.iter().filter(|(_, state)| matches!(state, State::Bound(_))).count();
         if bound != 0 && bound != states.len() {
-            failures.push(format!("{} should all be bound or none, {bound} of {} are", group.join(", "), states.len()));
+            let what = format!("{} should all be bound or none, {bound} of {} are", group.join(", "), states.len());
+            let waiting = states.iter().filter(|(_, state)| matches!(state, State::Pending(_)));
+            failures.push(Failure::of(waiting.map(|(pod, _)| *pod), what));
         }
     }
     for (pattern, text) in &expected.pending {
@@ -53,23 +75,28 @@ pub fn check(expected: &Expectations, simulation: &Simulation) -> Vec<String> {
         pods.matching(pattern, &mut failures);
         for pod in simulation.pods().iter().filter(|pod| pattern::pod(pattern, &pod.info.key)) {
             if pod.attempts.len() > *most {
-                failures.push(format!("{} should take {most} cycles, takes {}", pod.info.key, pod.attempts.len()));
+                let what = format!("{} should take {most} cycles, takes {}", pod.info.key, pod.attempts.len());
+                failures.push(Failure::of([&*pod.info.key], what));
             }
         }
     }
     for pattern in &expected.gone {
         if let Some(pod) = pods.0.keys().find(|pod| pattern::pod(pattern, pod)) {
-            failures.push(format!("{pod} should be gone"));
+            failures.push(Failure::of([pod], format!("{pod} should be gone")));
         }
     }
     if let Some(placed) = expected.placed {
         let is = simulation.placements().len();
         if is != placed {
-            failures.push(format!("{placed} pods should be placed, {is} are"));
+            let waiting = simulation.pending().into_iter().map(|pod| &*pod.info.key);
+            failures.push(Failure::of(waiting, format!("{placed} pods should be placed, {is} are")));
         }
     }
     failures
 }
+
+/// A failure that no pod has a part in.
+const NOBODY: [&str; 0] = [];
 
 /// What became of a pod.
 enum State {
@@ -88,7 +115,7 @@ impl Pods {
         Self(simulation.pods().iter().map(|pod| (pod.info.key.to_string(), state(pod))).collect())
     }
 
-    fn matching<'a>(&'a self, pattern: &'a str, failures: &mut Vec<String>) -> Vec<(&'a str, &'a State)> {
+    fn matching<'a>(&'a self, pattern: &'a str, failures: &mut Vec<Failure>) -> Vec<(&'a str, &'a State)> {
         let found: Vec<_> = self
             .0
             .iter()
@@ -96,47 +123,51 @@ impl Pods {
             .map(|(key, state)| (key.as_str(), state))
             .collect();
         if found.is_empty() {
-            failures.push(format!("there is no pod {pattern}"));
+            failures.push(Failure::of(NOBODY, self.no_pod(pattern)));
         }
         found
     }
 
-    /// The nodes of bound pods.
-    fn nodes(&self, group: &[String], failures: &mut Vec<String>) -> Vec<&str> {
-        let mut nodes = Vec::new();
+    fn no_pod(&self, pattern: &str) -> String {
+        let hint = hint::did_you_mean(&pattern::full(pattern), self.0.keys().map(String::as_str));
+        format!("there is no pod {pattern}{hint}")
+    }
+
+    /// Those of a group that are bound, with their nodes.
+    fn placed<'a>(&'a self, group: &'a [String], failures: &mut Vec<Failure>) -> Vec<(&'a str, &'a str)> {
+        let mut placed = Vec::new();
         for pattern in group {
-            let found = self.0.iter().filter(|(key, _)| pattern::pod(pattern, key));
-            let before = nodes.len();
-            for (pod, state) in found {
+            for (pod, state) in self.matching(pattern, failures) {
                 match state {
-                    State::Bound(node) => nodes.push(node.as_str()),
-                    State::Pending(reason) => failures.push(format!("{pod} should be placed, waits: {reason}")),
+                    State::Bound(node) => placed.push((pod, node.as_str())),
+                    State::Pending(reason) => {
+                        failures.push(Failure::of([pod], format!("{pod} should be placed, waits: {reason}")));
+                    }
                 }
             }
-            if nodes.len() == before {
-                failures.push(format!("no pod {pattern} is placed"));
-            }
         }
-        nodes
+        placed
     }
 
-    fn placement(&self, pattern: &str, nodes: &OneOrMore, failures: &mut Vec<String>) {
+    fn placement(&self, pattern: &str, nodes: &OneOrMore, failures: &mut Vec<Failure>) {
         for (pod, state) in self.matching(pattern, failures) {
-            match state {
-                State::Bound(node) if nodes.contains(node) => {}
-                State::Bound(node) => failures.push(format!("{pod} should be on {nodes}, is on {node}")),
-                State::Pending(reason) => failures.push(format!("{pod} should be on {nodes}, waits: {reason}")),
-            }
+            let is = match state {
+                State::Bound(node) if nodes.contains(node) => continue,
+                State::Bound(node) => format!("is on {node}"),
+                State::Pending(reason) => format!("waits: {reason}"),
+            };
+            failures.push(Failure::of([pod], format!("{pod} should be on {nodes}, {is}")));
         }
     }
 
-    fn pending(&self, pattern: &str, text: &str, failures: &mut Vec<String>) {
+    fn pending(&self, pattern: &str, text: &str, failures: &mut Vec<Failure>) {
         for (pod, state) in self.matching(pattern, failures) {
-            match state {
-                State::Bound(node) => failures.push(format!("{pod} should wait, is on {node}")),
-                State::Pending(reason) if pattern::contains(text, reason) => {}
-                State::Pending(reason) => failures.push(format!("{pod} should wait for {text:?}, waits: {reason}")),
-            }
+            let what = match state {
+                State::Bound(node) => format!("{pod} should wait, is on {node}"),
+                State::Pending(reason) if pattern::contains(text, reason) => continue,
+                State::Pending(reason) => format!("{pod} should wait for {text:?}, waits: {reason}"),
+            };
+            failures.push(Failure::of([pod], what));
         }
     }
 }

@@ -8,7 +8,28 @@ use anyhow::{Context as _, bail};
 use serde::{Deserialize, Deserializer};
 
 use super::timeline::Step;
+use crate::hint::did_you_mean;
 use crate::publisher::NodeStateMode;
+
+/// What can stand in a case.
+const KEYS: [&str; 16] = [
+    "about",
+    "cluster",
+    "workload",
+    "policy",
+    "seeds",
+    "nodeState",
+    "timeline",
+    "placements",
+    "sameNode",
+    "differentNodes",
+    "noneOf",
+    "allOrNone",
+    "pending",
+    "attempts",
+    "gone",
+    "placed",
+];
 
 /// A case: how to run, what happens meanwhile, what is expected in the end.
 #[derive(Debug, Deserialize)]
@@ -117,10 +138,8 @@ impl Case {
         let case: Self = serde_saphyr::from_str(&text).with_context(|| format!("{name}"))?;
         let steps = case.timeline.iter().filter_map(|step| step.expect.as_ref());
         if let Some(key) = steps.chain([&case.expected]).flat_map(|expected| expected.unknown.keys()).next() {
-            bail!(
-                "{name}: unknown key {key}; known are about, cluster, workload, policy, seeds, nodeState, timeline, \
-                 placements, sameNode, differentNodes, noneOf, allOrNone, pending, attempts, gone, placed"
-            );
+            let hint = did_you_mean(key, KEYS);
+            bail!("{name}: unknown key {key}{hint}; known are {}", KEYS.join(", "));
         }
         if case.timeline.windows(2).any(|steps| steps[0].at > steps[1].at) {
             bail!("{name}: the timeline is not in order of time");

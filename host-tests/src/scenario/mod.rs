@@ -6,14 +6,19 @@
 
 mod check;
 mod expect;
+mod explain;
 mod pattern;
 mod timeline;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
 pub use expect::{Case, Expectations};
+pub use explain::Explanation;
+
+use check::Failure;
 
 use crate::host::Module;
 use crate::simulation::{Options, Simulation};
@@ -48,6 +53,16 @@ pub struct Report {
     pub seeds: u64,
     /// What was not as expected; empty if the case holds.
     pub failures: Vec<String>,
+    /// What the nodes were to some of the pods that the first failures are about.
+    pub explanations: Vec<Explanation>,
+}
+
+/// What failed at one moment of a run.
+struct Failed {
+    seed: u64,
+    /// The moment; none at the end.
+    at: Option<Duration>,
+    failures: Vec<Failure>,
 }
 
 /// The cases of `folder` and of the folders in it.
@@ -83,46 +98,78 @@ pub fn find(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 pub fn run(file: &Path, module: &Module, goldens: Goldens) -> anyhow::Result<Report> {
     let case = Case::read(file)?;
     let folder = file.parent().unwrap_or(Path::new("."));
-    let policy = folder.join(&case.policy);
-    let policy = policy.exists().then_some(policy);
-    let workload = folder.join(&case.workload);
-    let workload: Vec<PathBuf> = workload.exists().then_some(workload).into_iter().collect();
+    // A case can do without these files; one that it names must be there.
+    let usual = Case::default();
+    let given = |name: &str, usual: &str| {
+        let file = folder.join(name);
+        (name != usual || file.exists()).then_some(file)
+    };
+    let policy = given(&case.policy, &usual.policy);
+    let workload: Vec<PathBuf> = given(&case.workload, &usual.workload).into_iter().collect();
     let trial = Trial::read(&[folder.join(&case.cluster)], &workload, policy.as_deref(), module.clone())?;
     let mut failures = Vec::new();
+    let mut explanations = Vec::new();
     for seed in 0..case.seeds {
-        let failed = run_seed(&case, &trial, folder, seed).with_context(|| format!("{}", file.display()))?;
-        failures.extend(failed.into_iter().map(|failure| format!("seed {seed}: {failure}")));
+        let run = Run { case: &case, trial: &trial, folder, seed };
+        for failed in run.failed().with_context(|| format!("{}", file.display()))? {
+            if explanations.is_empty() {
+                explanations = explain::explain(&run, &failed)?;
+            }
+            failures.extend(failed.failures.iter().map(|failure| match failed.at {
+                Some(at) => format!("seed {seed}: at {at:?}: {}", failure.what),
+                None => format!("seed {seed}: {}", failure.what),
+            }));
+        }
     }
     if file.ends_with("expect.yaml") {
         failures.extend(golden(folder, &trial, &case, goldens)?);
     }
-    Ok(Report { file: file.to_owned(), seeds: case.seeds, failures })
+    Ok(Report { file: file.to_owned(), seeds: case.seeds, failures, explanations })
 }
 
-fn simulation(case: &Case, trial: &Trial, folder: &Path, seed: u64) -> anyhow::Result<Simulation> {
-    let options = Options { seed, node_state: case.node_state, ..Options::default() };
-    let mut simulation = trial.simulation(options)?;
-    timeline::schedule(&mut simulation, &case.timeline, trial, folder)?;
-    Ok(simulation)
+/// A case with one seed.
+struct Run<'a> {
+    case: &'a Case,
+    trial: &'a Trial,
+    folder: &'a Path,
+    seed: u64,
 }
 
-fn run_seed(case: &Case, trial: &Trial, folder: &Path, seed: u64) -> anyhow::Result<Vec<String>> {
-    let mut simulation = simulation(case, trial, folder, seed)?;
-    let mut failures = Vec::new();
-    for step in &case.timeline {
-        if let Some(expected) = &step.expect {
-            simulation.run_until(step.at)?;
-            let failed = check::check(expected, &simulation);
-            failures.extend(failed.into_iter().map(|failure| format!("at {:?}: {failure}", step.at)));
+impl Run<'_> {
+    fn simulation(&self, options: Options) -> anyhow::Result<Simulation> {
+        let options = Options { seed: self.seed, node_state: self.case.node_state, ..options };
+        let mut simulation = self.trial.simulation(options)?;
+        timeline::schedule(&mut simulation, &self.case.timeline, self.trial, self.folder)?;
+        Ok(simulation)
+    }
+
+    /// The moments at which something is not as expected.
+    fn failed(&self) -> anyhow::Result<Vec<Failed>> {
+        let mut simulation = self.simulation(Options::default())?;
+        let mut failed = Vec::new();
+        let mut add = |at, failures: Vec<Failure>| {
+            if !failures.is_empty() {
+                failed.push(Failed { seed: self.seed, at, failures });
+            }
+        };
+        for step in &self.case.timeline {
+            if let Some(expected) = &step.expect {
+                simulation.run_until(step.at)?;
+                add(Some(step.at), check::check(expected, &simulation));
+            }
         }
+        let rest = simulation.run_until_idle()?;
+        let mut failures = check::check(&self.case.expected, &simulation);
+        if !rest.settled {
+            let waiting = simulation.pending().into_iter().map(|pod| pod.info.key.to_string());
+            let what = "pods were still being tried in vain when the run was ended".to_owned();
+            failures.push(Failure { what, pods: waiting.collect() });
+        }
+        let errors = simulation.plugin_errors().iter().map(|error| format!("the module misbehaved: {error}"));
+        failures.extend(errors.map(|what| Failure { what, pods: Vec::new() }));
+        add(None, failures);
+        Ok(failed)
     }
-    let rest = simulation.run_until_idle()?;
-    failures.extend(check::check(&case.expected, &simulation));
-    if !rest.settled {
-        failures.push("pods were still being tried in vain when the run was ended".to_owned());
-    }
-    failures.extend(simulation.plugin_errors().iter().map(|error| format!("the module misbehaved: {error}")));
-    Ok(failures)
 }
 
 /// Compares with the golden outcome, or writes it.
@@ -131,7 +178,7 @@ fn golden(folder: &Path, trial: &Trial, case: &Case, goldens: Goldens) -> anyhow
     if !file.exists() {
         return Ok(None);
     }
-    let mut simulation = simulation(case, trial, folder, 0)?;
+    let mut simulation = Run { case, trial, folder, seed: 0 }.simulation(Options::default())?;
     let rest = simulation.run_until_idle()?;
     let outcome = serde_json::to_string_pretty(&Outcome::of(&simulation, rest))? + "\n";
     if goldens == Goldens::Write {

@@ -1,5 +1,7 @@
 //! Patterns in which `*` stands for anything.
 
+use std::borrow::Cow;
+
 /// Whether all of `text` is as the pattern says.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
@@ -27,7 +29,12 @@ pub fn contains(pattern: &str, text: &str) -> bool {
 
 /// Whether `key`, a `namespace/name`, is meant by the pattern, which may leave out the namespace `default`.
 pub fn pod(pattern: &str, key: &str) -> bool {
-    if pattern.contains('/') { matches(pattern, key) } else { matches(&format!("default/{pattern}"), key) }
+    matches(&full(pattern), key)
+}
+
+/// The pattern with its namespace.
+pub fn full(pattern: &str) -> Cow<'_, str> {
+    if pattern.contains('/') { Cow::Borrowed(pattern) } else { Cow::Owned(format!("default/{pattern}")) }
 }
 
 #[cfg(test)]

@@ -59,3 +59,22 @@ pub enum Verdict {
     /// The cycle ended before it was looked at.
     NotVisited,
 }
+
+impl CycleReport {
+    /// Why a plugin refused a node, in words that tell something: where a plugin's PreFilter named the only nodes worth
+    /// looking at, such as a gang member's own slot, the scheduler's own words for all others do not say which.
+    #[must_use]
+    pub fn refusal(&self, reason: &str) -> String {
+        if !is_left_out(reason) {
+            return reason.to_owned();
+        }
+        let left_out =
+            |node: &&NodeReport| matches!(&node.verdict, Verdict::Refused { reason, .. } if is_left_out(reason));
+        let left: Vec<&str> = self.nodes.iter().filter(|node| !left_out(node)).map(|node| &*node.node).collect();
+        format!("its PreFilter leaves {} only", left.join(", "))
+    }
+}
+
+fn is_left_out(reason: &str) -> bool {
+    reason.starts_with("node(s) didn't satisfy plugin(s)")
+}

@@ -1,6 +1,7 @@
 //! A trial: a cluster, a workload and a policy, put together and run.
 
 mod dates;
+mod digest;
 mod facts;
 mod outcome;
 
@@ -8,8 +9,10 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
+use stowage::config::Policy;
 
+pub use digest::{Digest, ScoreLine, explain_line};
 pub use facts::{Before, Candidate, Change as PodChange, Explained, PodFacts, PodOnNode, Refusals};
 pub use outcome::{NodeOutcome, Outcome, Pending, Placement, amount, reason};
 
@@ -47,6 +50,19 @@ pub fn load_module(path: Option<&Path>) -> anyhow::Result<Module> {
     }
 }
 
+/// Reads a policy document.
+///
+/// # Errors
+/// When it cannot be read, or is faulty and the module is ours. The module says the same of a faulty policy, but among the
+/// stack of its end.
+pub fn read_policy(path: &Path, module: &Module) -> anyhow::Result<String> {
+    let source = load::read(path)?;
+    match Policy::parse(source.text()) {
+        Err(faults) if module.is_builtin() => bail!("{}: {faults}", source.name()),
+        _ => Ok(source.text().to_owned()),
+    }
+}
+
 impl Trial {
     /// Reads the files of a trial.
     ///
@@ -67,13 +83,18 @@ impl Trial {
         }
         let notes = cluster.leave_out_strays(&mut workload.pods);
         workload.notes.extend(notes);
-        let policy = match policy {
-            Some(path) => {
-                std::fs::read_to_string(path).with_context(|| format!("cannot read policy {}", path.display()))?
-            }
-            None => String::new(),
-        };
+        let policy = policy.map(|path| read_policy(path, &module)).transpose()?.unwrap_or_default();
         Ok(Self { cluster: Rc::new(cluster), workload: Rc::new(workload), module, policy })
+    }
+
+    /// The same trial with a policy that has the module log the parts of its scores. None if the policy is no JSON
+    /// object; modules other than ours may refuse such a policy.
+    #[must_use]
+    pub fn asking_for_parts(&self) -> Option<Self> {
+        let policy = if self.policy.trim().is_empty() { "{}" } else { &self.policy };
+        let mut policy: serde_json::Map<String, serde_json::Value> = serde_json::from_str(policy).ok()?;
+        policy.insert("explain".to_owned(), true.into());
+        Some(Self { policy: serde_json::Value::Object(policy).to_string(), ..self.clone() })
     }
 
     /// The simulation of this trial, ready to run.

@@ -1,19 +1,46 @@
-//! What every pod's last cycle made of the nodes, kept small: [`super::explain`] for all pods at once.
+//! What every pod's last cycle made of the nodes, kept small: `stowage explain` for all pods at once.
 //!
 //! A report has a line for each node, and so has the module's log. For thousands of pods on a thousand nodes neither can
 //! be kept: each cycle is boiled down, when it ends, to the node taken, the best others, and one refusal per plugin.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::facts::{Candidate, Explained, Refusals};
 use crate::scheduler::report::{CycleReport, Verdict};
-use crate::trial::{Candidate, Explained, Refusals};
-
-use super::explain::ScoreLine;
-use super::output::explain_line;
 
 /// How many nodes are kept besides the one that was taken.
 const ALTERNATIVES: usize = 3;
+
+/// What the module logs of each score when its policy has `explain` set.
+#[derive(Debug, Deserialize)]
+pub struct ScoreLine {
+    /// `namespace/name`.
+    pub pod: String,
+    /// The node.
+    pub node: String,
+    /// What the score is made of.
+    pub parts: BTreeMap<String, Value>,
+}
+
+impl ScoreLine {
+    /// The score that a line of the module's log is about, if it is about one.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        serde_json::from_str(&explain_line(line)?).ok()
+    }
+}
+
+/// The JSON behind the word `explain`, in a line that klog made.
+#[must_use]
+pub fn explain_line(line: &str) -> Option<String> {
+    let mut quoted = serde_json::Deserializer::from_str(line).into_iter::<String>();
+    let message = quoted.next().and_then(Result::ok);
+    message.as_deref().unwrap_or(line).strip_prefix("explain ").map(str::to_owned)
+}
 
 /// Collects the cycles of a run.
 #[derive(Debug, Default)]
@@ -25,6 +52,7 @@ pub struct Digest {
 
 impl Digest {
     /// Hears a line of the module's log; true if it was about a score.
+    #[must_use]
     pub fn hear(&self, line: &str) -> bool {
         let Some(json) = explain_line(line) else { return false };
         self.scores.borrow_mut().extend(serde_json::from_str::<ScoreLine>(&json));
@@ -41,7 +69,7 @@ impl Digest {
                 Verdict::Fits { score } => {
                     fitting.push((report.chosen.as_ref() != Some(&node.node), score, &node.node))
                 }
-                Verdict::Refused { plugin, reason } => refuse(&mut explained.refused, plugin, reason),
+                Verdict::Refused { plugin, reason } => refuse(&mut explained.refused, plugin, reason, report),
                 Verdict::NotVisited => {}
             }
         }
@@ -62,15 +90,16 @@ impl Digest {
     }
 
     /// The pods so far, by `namespace/name`.
+    #[must_use]
     pub fn take(&self) -> HashMap<String, Explained> {
         self.pods.take()
     }
 }
 
-fn refuse(refused: &mut Vec<Refusals>, plugin: &str, reason: &str) {
+fn refuse(refused: &mut Vec<Refusals>, plugin: &str, reason: &str, report: &CycleReport) {
     match refused.iter_mut().find(|known| known.plugin == plugin) {
         Some(known) => known.nodes += 1,
-        None => refused.push(Refusals { plugin: plugin.to_owned(), nodes: 1, reason: reason.to_owned() }),
+        None => refused.push(Refusals { plugin: plugin.to_owned(), nodes: 1, reason: report.refusal(reason) }),
     }
 }
 
@@ -80,6 +109,15 @@ mod tests {
 
     use super::*;
     use crate::scheduler::report::NodeReport;
+
+    #[test]
+    fn explain_lines_are_found_in_klog_s_wrapping() {
+        let json = r#"{"pod":"ns/p"}"#;
+        assert_eq!(explain_line(&format!("explain {json}")).as_deref(), Some(json));
+        let wrapped = format!("{:?} plugin=\"stowage\"", format!("explain {json}"));
+        assert_eq!(explain_line(&wrapped).as_deref(), Some(json));
+        assert_eq!(explain_line("\"no score\" plugin=\"stowage\""), None);
+    }
 
     #[test]
     fn a_cycle_is_boiled_down() {
