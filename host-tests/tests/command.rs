@@ -236,6 +236,7 @@ fn progress_shows_on_a_terminal_and_nowhere_else() {
     };
     let text = stdout(&terminal);
     assert!(terminal.status.success() && text.contains("scheduling cycles for 5 pods"), "{text}");
+    assert!(text.contains("reading 2 file(s)"), "{text}");
     let plain = stowage(&["run", "-c", &example("cluster.yaml"), "-w", &example("workload.yaml")]);
     assert!(!stderr(&plain).contains("scheduling cycles for") && !stdout(&plain).contains("scheduling cycles for"));
 }

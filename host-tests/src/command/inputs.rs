@@ -63,8 +63,10 @@ impl Inputs {
         if stdin.count() > 1 {
             bail!("only one input can come from stdin");
         }
+        let reading = output::reading(self.files().len());
         let module = load_module(self.module.as_deref())?;
         let trial = Trial::read(&self.cluster, &self.workload, self.policy.as_deref(), module)?;
+        drop(reading);
         if trial.cluster.nodes.is_empty() {
             let files: Vec<String> = self.cluster.iter().map(|path| path.display().to_string()).collect();
             bail!("there is no Node in {}", files.join(", "));

@@ -82,6 +82,16 @@ pub fn progress(pods: usize) -> ProgressBar {
     bar.with_message(format!("{pods} pods")).with_finish(indicatif::ProgressFinish::AndClear)
 }
 
+/// A line on the terminal while files are read, which takes seconds for the dump of a large cluster; nothing elsewhere.
+pub fn reading(files: usize) -> ProgressBar {
+    let bar = hidden_unless_terminal();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} reading {msg} ({elapsed})") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(std::time::Duration::from_millis(100));
+    bar.with_message(format!("{files} file(s)")).with_finish(indicatif::ProgressFinish::AndClear)
+}
+
 /// Shows itself on a terminal only.
 pub fn hidden_unless_terminal() -> ProgressBar {
     let target =
