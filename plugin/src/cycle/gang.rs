@@ -289,6 +289,7 @@ impl Gangs {
         }
         // Not one that was taken out: it is nominated to the node. The scheduler adds such pods before each Filter and
         // never takes them out again.
+        self.book.note_nominated(at.row());
         self.knowledge.nominated.update(at.row(), |pods| {
             if pods.len() < MAX_NOMINATED && !pods.iter().any(|(other, _)| *other == pod) {
                 pods.push((pod, request));

@@ -31,6 +31,8 @@ pub(super) struct Cycle {
     pub request: Resources,
     /// Its gang and its name there.
     pub member: Option<(usize, u64)>,
+    /// The cycle of its attempt before this one.
+    pub came: Option<u64>,
     /// Places for it and its siblings, held as soon as it is reserved.
     pub plan: Option<Vec<Planned>>,
     pub nominated: Option<NodeRow>,
@@ -53,6 +55,7 @@ impl Book {
             self.by_key.get(&pod.membership.gang).and_then(|at| self.gang(*at)?.find(name)).map(|member| member.last);
         let at = self.see(pod, facts);
         self.current.member = Some((at, name));
+        self.current.came = last;
         self.current.nominated = pod.nominated;
         // The event that brought the pod back is news; so is everything after a while.
         let old_news =
@@ -150,22 +153,12 @@ impl Book {
             }
             return None;
         }
-        if !facts.exists(node) || self.overfull(node, facts) {
+        if !facts.exists(node) {
             self.put(at, name, Place::Nowhere);
             return None;
         }
+        // Even if there seems to be no room for it any more: a pod that came and went unseen counts for a while.
         Some(node)
-    }
-
-    /// Whether slots on the node promise more than there is.
-    fn overfull(&self, node: NodeRow, facts: &impl Facts) -> bool {
-        let slots = self.held.on(node);
-        facts.is_known(node)
-            && slots.iter().filter_map(|slot| self.gang(slot.gang)?.kinds.get(usize::from(slot.kind))).any(|kind| {
-                kind.request
-                    .iter()
-                    .any(|(id, amount)| amount > 0 && facts.free(node, id) < self.held_of(node, id, |_| false))
-            })
     }
 
     fn incomplete_partner(&self, at: usize, counts: Counts, facts: &impl Facts) -> Option<Rejection> {
@@ -188,7 +181,6 @@ impl Book {
     fn find_places(&mut self, at: usize, name: u64, pod: &Pod<'_>, counts: Counts, facts: &impl Facts) -> Verdict {
         let Some(gang) = self.gang(at) else { return Verdict::Free };
         let started = gang.has_started(counts);
-        let tried_before = gang.find(name).is_some_and(|member| member.attempts > 1);
         let state = (self.state_of_the_world(facts), gang.composition);
         if let Some((found_in, rejection)) = &gang.shortage
             && *found_in == state
@@ -211,13 +203,14 @@ impl Book {
                 return Verdict::Rejected(rejection);
             }
         };
-        if tried_before && let Some(first) = self.goes_first(&question, facts) {
-            let (key, attempts) = self.gang(first).map_or(("", 0), |first| (&*first.key, first.attempts));
+        if let Some(first) = self.goes_first(&question, facts) {
+            let key = self.gang(first).map_or("", |first| &first.key);
             let rejection = self.gang(at).map(|gang| Rejection::after(&gang.key, counts.have(), gang.min(), key));
-            if let (Some(gang), Some(rejection)) = (self.gang_mut(at), rejection) {
-                if gang.gave_precedence.is_none_or(|(before, came, _)| (before, came) != (first, attempts)) {
-                    gang.gave_precedence = Some((first, attempts, gang.round));
-                }
+            let now = self.now;
+            if let Some(first) = self.gang_mut(first).filter(|first| first.awaited <= first.last_cycle) {
+                first.awaited = now;
+            }
+            if let Some(rejection) = rejection {
                 return Verdict::Rejected(rejection);
             }
         }

@@ -43,6 +43,15 @@ impl Book {
         }
     }
 
+    /// The scheduler counts a pod in that is nominated to the node. If it then refuses the node to the member whose place
+    /// is there, that is because the victims are still on their way out, and its place is kept.
+    pub fn note_nominated(&mut self, node: NodeRow) {
+        let member = self.current.member.and_then(|(at, name)| self.gang_mut(at)?.find_mut(name));
+        if let Some(member) = member.filter(|member| member.place == Place::Slot(node)) {
+            member.directed = false;
+        }
+    }
+
     /// Preemption asks about a node. For a member of a gang that does not run yet it must make room for the whole gang:
     /// victims that bring only one member closer would have died for nothing.
     fn filter_emptied(&self, node: NodeRow, freed: &Resources, facts: &impl Facts) -> Result<(), String> {
@@ -108,14 +117,14 @@ impl Book {
         kinds.map(|kind| kind.request.get(id)).fold(0, i64::saturating_add)
     }
 
-    /// The slot of the member at hand on the node.
-    fn own_slot(&self, node: NodeRow) -> Option<Slot> {
-        let (at, name) = self.current.member?;
-        let member = self.gang(at)?.find(name)?;
-        (member.place == Place::Slot(node)).then_some(Slot { gang: at, kind: member.kind })
+    /// Whether the member at hand has its slot on the node.
+    fn is_own_slot(&self, node: NodeRow) -> bool {
+        let member = self.current.member.and_then(|(at, name)| self.gang(at)?.find(name));
+        member.is_some_and(|member| member.place == Place::Slot(node))
     }
 
-    /// Whether the request fits beside the slots that others have on the node.
+    /// Whether the request fits beside the slots that others have on the node. A slot is for its member whatever others
+    /// hold: whether there is room for it, the scheduler has seen.
     ///
     /// # Errors
     /// Whose slot is in the way, and how much of which resource it holds.
@@ -127,7 +136,7 @@ impl Book {
         facts: &impl Facts,
     ) -> Result<(), (usize, Option<(ResourceId, i64)>)> {
         let slots = self.held.on(node);
-        if slots.is_empty() {
+        if slots.is_empty() || self.is_own_slot(node) {
             return Ok(());
         }
         let gives_way = match self.current.member {
@@ -135,24 +144,12 @@ impl Book {
             _ => Vec::new(),
         };
         let gives_way = |slot: &Slot| gives_way.get(slot.gang).copied().unwrap_or(false);
-        let own = self.own_slot(node);
-        let mut others = slots.iter().filter(|slot| !gives_way(slot)).map(|slot| slot.gang);
-        let holder = match own {
-            // Siblings may have slots of the same kind here: one of them is its own.
-            Some(own) => {
-                let mut own_left = Some(own.gang);
-                others.find(|gang| own_left.take_if(|own| own == gang).is_none())
-            }
-            None => others.next(),
-        };
-        let Some(holder) = holder else { return Ok(()) };
+        let Some(holder) = slots.iter().find(|slot| !gives_way(slot)).map(|slot| slot.gang) else { return Ok(()) };
         if !facts.is_known(node) {
-            return if own.is_some() { Ok(()) } else { Err((holder, None)) };
+            return Err((holder, None));
         }
         for (id, amount) in request.iter().filter(|(_, amount)| *amount > 0) {
-            // What its own slot holds is what it asks for.
-            let own = if own.is_some() { amount } else { 0 };
-            let held = self.held_of(node, id, gives_way).saturating_sub(own);
+            let held = self.held_of(node, id, gives_way);
             let freed = freed.map_or(0, |freed| freed.get(id));
             if held > 0 && facts.free(node, id).saturating_add(freed).saturating_sub(held) < amount {
                 return Err((holder, Some((id, held))));

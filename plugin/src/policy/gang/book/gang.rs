@@ -55,8 +55,6 @@ pub(super) struct Member {
     pub seen: i64,
     /// The cycle of its last attempt.
     pub last: u64,
-    /// How often it has been attempted.
-    pub attempts: u32,
 }
 
 /// Most refusals of a gang that are remembered.
@@ -139,8 +137,6 @@ pub(super) struct Gang {
     pub members: Vec<Member>,
     /// Counts how often some member came again that had already come: each time everyone should have.
     pub round: u32,
-    /// Attempts of all members.
-    pub attempts: u64,
     /// The cycle of the last attempt.
     pub last_cycle: u64,
     /// The newest last.
@@ -152,8 +148,9 @@ pub(super) struct Gang {
     pub shortage: Option<((u64, u64), super::Rejection)>,
     /// Whether it made use of the places found for it.
     pub turn: Turn,
-    /// The gang that was last let ahead, with its attempts and our round at that time.
-    pub gave_precedence: Option<(usize, u64, u32)>,
+    /// The first cycle after its last attempt in which another gang was turned away to let this one go first; else not
+    /// later than that attempt.
+    pub awaited: u64,
 }
 
 impl Gang {
@@ -171,14 +168,13 @@ impl Gang {
             kinds: Vec::new(),
             members: Vec::new(),
             round: 0,
-            attempts: 0,
             last_cycle: 0,
             refused: Vec::new(),
             progress: Progress::default(),
             composition: 0,
             shortage: None,
             turn: Turn::default(),
-            gave_precedence: None,
+            awaited: 0,
         }
     }
 
@@ -300,7 +296,7 @@ impl Gang {
     }
 
     /// Pending members without a slot: `first` before all, then those that ask for least, which leave most room for the
-    /// minimum, then in order of appearance.
+    /// minimum. Of those, the ones that missed a round come last, since they may be gone.
     pub fn waiting(&self, first: Option<u64>) -> Vec<&Member> {
         let size = |member: &Member| {
             let request = self.kinds.get(usize::from(member.kind)).map(|kind| &kind.request);
@@ -310,13 +306,14 @@ impl Gang {
             });
             (scarce, request.map_or(0, |request| request.get(ResourceId::CPU)))
         };
+        let missed = |member: &Member| member.round.saturating_add(1) < self.round;
         let mut waiting: Vec<(bool, (i64, i64), &Member)> = self
             .members
             .iter()
             .filter(|member| member.place == Place::Nowhere)
             .map(|member| (Some(member.name) != first, size(member), member))
             .collect();
-        sort_by_key(&mut waiting, |(others, size, member)| (*others, *size, member.order, member.name));
+        sort_by_key(&mut waiting, |(others, size, member)| (*others, *size, missed(member), member.order, member.name));
         waiting.into_iter().map(|(.., member)| member).collect()
     }
 

@@ -227,7 +227,6 @@ impl Book {
         let Some(gang) = self.gang_mut(at) else { return at };
         let known = gang.members.len();
         let kind = gang.kind(Kind { request: pod.request.clone(), rules: pod.rules, per_node: pod.per_node });
-        gang.attempts = gang.attempts.saturating_add(1);
         gang.last_cycle = now;
         if gang.priority != pod.priority.max(gang.priority) || pod.created < gang.created {
             gang.priority = pod.priority.max(gang.priority);
@@ -262,7 +261,6 @@ impl Book {
                         round,
                         seen: clock_ms.div_euclid(1000),
                         last: now,
-                        attempts: member.attempts.saturating_add(1),
                         ..*member
                     };
                 }
@@ -281,7 +279,6 @@ impl Book {
                     round,
                     seen: clock_ms.div_euclid(1000),
                     last: now,
-                    attempts: 1,
                 };
                 gang.members.insert(place, member);
             }

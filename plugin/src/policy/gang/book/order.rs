@@ -41,12 +41,15 @@ impl Book {
         gives_way
     }
 
-    /// Whether a gang that goes before this one would fit now, and with it this one would not.
+    /// Of the gangs that go before this one and would fit now, the one beside which, and beside those before it, this one
+    /// would not.
     ///
-    /// Asked only when the scheduler tries the gang again: the same event woke the other. If the other does not come
-    /// although it was let ahead once, its pods are gone; if it came and other plugins were in its way, waiting for it
-    /// would be in vain. In neither case is it let ahead again.
+    /// Nobody is let ahead of a member at its first attempt: the event that brings a member back is what wakes the other.
+    /// If the other has not come by the time that a member comes again that waited for it, its pods are gone; if it came
+    /// and other plugins were in its way, waiting for it would be in vain. In neither case is it let ahead again. What
+    /// tells is remembered of the other, so that several whose pods are gone are not waited for in turns.
     pub(super) fn goes_first(&self, question: &Question<'_>, facts: &impl Facts) -> Option<usize> {
+        let came = self.current.came?;
         let gang = self.gang(question.gang)?;
         let rank = self.rank(gang, facts);
         let unit = self.unit(question.gang);
@@ -56,9 +59,7 @@ impl Book {
             let Some(other) = self.gang(at) else { continue };
             let known_to_fail =
                 other.shortage.as_ref().is_some_and(|(found_in, _)| *found_in == (state, other.composition));
-            let missed_its_turn = gang.gave_precedence.is_some_and(|(first, attempts, round)| {
-                first == at && attempts == other.attempts && round < gang.round
-            });
+            let missed_its_turn = other.awaited > other.last_cycle && came >= other.awaited;
             if known_to_fail || missed_its_turn || other.turn != Turn::Open || other.priority < gang.priority {
                 continue;
             }
@@ -71,9 +72,11 @@ impl Book {
             }
         }
         sort_by_key(&mut ahead, |ahead| Reverse(*ahead));
+        let mut taken = Vec::new();
         for (_, at) in ahead.into_iter().take(MOST_AHEAD) {
-            let first = Question { gang: at, ..Question::default() };
-            let Ok(taken) = self.plan(&first, facts) else { continue };
+            let first = Question { gang: at, taken: &taken, ..Question::default() };
+            let Ok(plan) = self.plan(&first, facts) else { continue };
+            taken.extend(plan);
             if self.plan(&Question { taken: &taken, ..*question }, facts).is_err() {
                 return Some(at);
             }

@@ -31,7 +31,7 @@ pub(super) struct Question<'a> {
     pub told: Option<Told<'a>>,
     /// Amounts that preemption would free on a node.
     pub freed: Option<(NodeRow, &'a Resources)>,
-    /// Places of another gang that has precedence.
+    /// Places of gangs that have precedence.
     pub taken: &'a [Planned],
     /// On empty nodes: could it ever fit?
     pub empty_nodes: bool,
@@ -208,7 +208,7 @@ impl<F: Facts> View<'_, F> {
             .filter_map(|slot| self.book.gang(slot.gang)?.kinds.get(usize::from(slot.kind)))
     }
 
-    /// Places on the node that a gang with precedence takes.
+    /// Places on the node that gangs with precedence take.
     fn taken(&self, node: NodeRow) -> impl Iterator<Item = &Kind> {
         let taken = self.question.taken.iter().filter(move |planned| planned.node == node);
         taken.filter_map(|planned| self.book.gang(planned.gang)?.kinds.get(usize::from(planned.kind)))

@@ -365,6 +365,25 @@ fn a_place_that_other_plugins_refuse_is_found_elsewhere() {
 }
 
 #[test]
+fn a_place_is_kept_while_a_nominated_pod_is_counted_in() {
+    let mut world = World::of(&[3]);
+    world.gang("a", 3, 1);
+    world.run_until_first_bound();
+    world.queue.clear();
+    let rules = world.find("a-1").rules;
+    for _ in 0..3 {
+        world.cluster.refused.push((rules, 0));
+        assert_eq!(world.reserve("a-1"), Outcome::NoNode);
+        world.book.note_nominated(0);
+        world.cluster.refused.clear();
+        world.pod("single", 1);
+        assert_eq!(world.reserve("single"), Outcome::NoNode);
+        world.delete("single");
+    }
+    assert_eq!(world.reserve("a-1"), Outcome::Bound(0));
+}
+
+#[test]
 fn a_place_that_others_refused_for_a_moment_is_good_again() {
     let mut world = World::of(&[3]);
     world.pod("leaving", 1).node = Some(0);
@@ -485,22 +504,43 @@ fn the_older_gang_goes_first() {
 }
 
 #[test]
-fn a_gang_that_is_gone_is_not_waited_for() {
+fn gangs_that_are_gone_are_not_waited_for_in_turns() {
     let mut world = World::of(&[]);
-    world.gang("young", 2, 1);
-    world.gang("old", 2, 1);
-    for pod in &mut world.cluster.pods {
-        pod.created = if pod.gang() == "ml/old" { 1 } else { 2 };
+    for (created, gang) in [(3, "young"), (2, "old"), (1, "older")] {
+        for index in 0..2 {
+            world.member(gang, index, 2, 1).created = created;
+        }
     }
     world.run();
-    world.delete("old-0");
-    world.delete("old-1");
+    for pod in ["old-0", "old-1", "older-0", "older-1"] {
+        world.delete(pod);
+    }
     world.node(2);
+    // Once for each that is gone.
     for _ in 0..2 {
         world.event();
         world.run();
+        assert_eq!(world.running("young"), 0);
     }
+    world.event();
+    world.run();
     assert_eq!(world.running("young"), 2);
+}
+
+#[test]
+fn those_that_fit_beside_each_other_go_before_a_younger_one() {
+    let mut world = World::of(&[]);
+    for (created, gang, members) in [(3, "young", 2), (2, "old", 1), (1, "older", 1)] {
+        for index in 0..members {
+            world.member(gang, index, members, 1).created = created;
+        }
+    }
+    world.run();
+    // Beside either there is room for the young one, beside both there is none.
+    world.node(3);
+    world.event();
+    world.run();
+    assert_eq!((world.running("older"), world.running("old"), world.running("young")), (1, 1, 0));
 }
 
 #[test]
