@@ -197,8 +197,8 @@ pub async fn a_policy_changes_by_a_rolling_restart(folder: PathBuf) -> Result<()
 
 /// The scheduler dies while it binds a gang; the next one finishes what it began.
 pub async fn a_gang_survives_its_scheduler(folder: PathBuf) -> Result<()> {
-    // So few requests a second that binding 20 pods takes a while.
-    let slow = Changes { requests_per_second: Some(4), ..Changes::default() };
+    // So few requests a second that binding 20 pods takes a second, and starting not much longer.
+    let slow = Changes { requests_per_second: Some(15), ..Changes::default() };
     let mut running = start(&folder, 5, 4, &slow).await?;
     running.cluster.create_pods(&gang("gang", 20, 20)).await?;
     let before = wait::until("a part of the gang is bound", async || {
