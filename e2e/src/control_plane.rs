@@ -60,6 +60,8 @@ pub struct ControlPlane {
     folder: PathBuf,
     port: u16,
     etcd_port: u16,
+    /// After how many seconds an API server that is started forgets what has changed; by itself after minutes.
+    pub memory: Option<u32>,
     api_server: Option<Process>,
     etcd: Process,
 }
@@ -90,7 +92,7 @@ impl ControlPlane {
             )
             .arg(format!("--initial-cluster=e2e={}", url(peer_port)));
         let etcd = Process::start("etcd", &mut command, folder)?;
-        let mut plane = Self { folder: folder.to_owned(), port, etcd_port, api_server: None, etcd };
+        let mut plane = Self { folder: folder.to_owned(), port, etcd_port, memory: None, api_server: None, etcd };
         plane.start_api_server().await?;
         Ok(plane)
     }
@@ -116,7 +118,8 @@ impl ControlPlane {
             // Nobody here makes service accounts, nor takes a new node's not-ready taint away.
             .arg("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
             .args(["--endpoint-reconciler-type=none", "--profiling=false"])
-            .arg("--feature-gates=ImageVolume=true");
+            .arg("--feature-gates=ImageVolume=true")
+            .args(self.memory.map(|seconds| format!("--etcd-compaction-interval={seconds}s")));
         self.api_server = Some(Process::start("kube-apiserver", &mut command, &self.folder)?);
         let client = self.client(User::Admin).await?;
         wait::until("the API server is ready", async || {

@@ -34,6 +34,8 @@ pub struct PodSpec {
     pub init: Vec<(&'static str, String)>,
     /// Labels.
     pub labels: Vec<(&'static str, String)>,
+    /// Annotations.
+    pub annotations: Vec<(&'static str, String)>,
     /// Which scheduler places it.
     pub scheduler: Option<&'static str>,
 }
@@ -67,7 +69,7 @@ impl PodSpec {
         };
         let init: Vec<Value> = if self.init.is_empty() { Vec::new() } else { vec![container("init", &self.init)] };
         Ok(serde_json::from_value(json!({
-            "metadata": {"name": self.name, "namespace": "default", "labels": map(&self.labels)},
+            "metadata": {"name": self.name, "namespace": "default", "labels": map(&self.labels), "annotations": map(&self.annotations)},
             "spec": {
                 "schedulerName": self.scheduler,
                 "initContainers": init,

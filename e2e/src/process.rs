@@ -74,14 +74,36 @@ impl Process {
         self.end();
     }
 
+    /// Lets it stand still, as a machine does that has no time for it.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn pause(&self) -> Result<()> {
+        self.signal("STOP")
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn resume(&self) -> Result<()> {
+        self.signal("CONT")
+    }
+
+    /// The standard library can only kill.
+    fn signal(&self, name: &str) -> Result<()> {
+        let status =
+            Command::new("kill").arg(format!("-{name}")).arg(self.id().to_string()).status().context("kill")?;
+        anyhow::ensure!(status.success(), "{} could not be sent {name}", self.name);
+        Ok(())
+    }
+
     /// Asks it to end, and waits until it has; answers how.
     ///
     /// # Errors
     /// When it does not end.
     pub fn stop(mut self) -> Result<ExitStatus> {
-        // The standard library can only kill.
-        let status = Command::new("kill").arg(self.id().to_string()).status().context("kill")?;
-        anyhow::ensure!(status.success(), "{} could not be told to stop", self.name);
+        self.signal("TERM")?;
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
             if let Some(status) = self.ended()? {

@@ -20,6 +20,34 @@ const LEASE: Duration = Duration::from_secs(15);
 const DEADLINE: Duration = Duration::from_secs(10);
 /// How often it is renewed, or asked for.
 const PERIOD: Duration = Duration::from_secs(2);
+/// A write that was begun at the deadline has ended when the lease has.
+pub const WRITE: Duration = LEASE.saturating_sub(DEADLINE);
+
+/// For how long this replica may write.
+///
+/// It says until when, instead of being taken back: a process that was stopped for a while and goes on must know by
+/// itself that it is too late, before anybody can have told it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// Another replica writes, or nobody.
+    None,
+    /// Until then.
+    Until(Instant),
+    /// There is no election.
+    Endless,
+}
+
+impl Term {
+    /// Whether it goes on at `now`.
+    #[must_use]
+    pub fn holds(self, now: Instant) -> bool {
+        match self {
+            Self::None => false,
+            Self::Until(end) => now < end,
+            Self::Endless => true,
+        }
+    }
+}
 
 /// A lease that one replica holds.
 pub struct Election {
@@ -37,39 +65,30 @@ impl Election {
         Self { leases: Api::namespaced(client, namespace), name, identity, seen: None }
     }
 
-    /// Says through `leading` whether this replica leads, until `stop` says to stop; then gives the lease back.
-    pub async fn run(mut self, leading: watch::Sender<bool>, mut stop: watch::Receiver<bool>) {
-        let mut renewed: Option<Instant> = None;
+    /// Says through `term` for how long this replica leads, until `stop` says to stop; then gives the lease back.
+    pub async fn run(mut self, term: watch::Sender<Term>, mut stop: watch::Receiver<bool>) {
+        let mut led = false;
         loop {
             let asked = Instant::now();
             // Whatever takes longer than until the deadline is too late anyway.
             let attempt = tokio::time::timeout(DEADLINE - PERIOD, self.attempt());
             match attempt.await {
-                Ok(Ok(true)) => renewed = Some(asked),
-                Ok(Ok(false)) => renewed = None,
+                Ok(Ok(true)) => drop(term.send_replace(Term::Until(asked + DEADLINE))),
+                Ok(Ok(false)) => drop(term.send_replace(Term::None)),
                 Ok(Err(error)) => warn!(error = format!("{error:#}"), "cannot reach the lease"),
                 Err(_) => warn!("the lease does not answer"),
             }
-            let leads = renewed.is_some_and(|at| at.elapsed() < DEADLINE);
-            if leading.send_replace(leads) != leads {
+            let leads = term.borrow().holds(Instant::now());
+            if leads != led {
                 info!(leads, identity = self.identity, "leadership changed");
+                led = leads;
             }
-            // Beyond the deadline nobody must write, even while the next attempt is under way.
-            let mut end = renewed.filter(|_| leads).map(|at| at + DEADLINE);
-            let next = tokio::time::sleep(PERIOD);
-            tokio::pin!(next);
-            let stopped = loop {
-                tokio::select! {
-                    () = &mut next => break false,
-                    () = until(end), if end.is_some() => {
-                        leading.send_replace(false);
-                        end = None;
-                    }
-                    _ = stop.changed() => break true,
-                }
+            let stopped = tokio::select! {
+                () = tokio::time::sleep(PERIOD) => false,
+                _ = stop.changed() => true,
             };
             if stopped {
-                leading.send_replace(false);
+                term.send_replace(Term::None);
                 if leads {
                     self.release().await;
                 }
@@ -152,8 +171,16 @@ impl Election {
     }
 }
 
-async fn until(end: Option<Instant>) {
-    if let Some(end) = end {
-        tokio::time::sleep_until(end.into()).await;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_term_ends_by_itself() {
+        let now = Instant::now();
+        let term = Term::Until(now + DEADLINE);
+        assert!(term.holds(now) && !term.holds(now + DEADLINE) && !term.holds(now + LEASE));
+        assert!(!Term::None.holds(now) && Term::Endless.holds(now + LEASE));
+        assert!(DEADLINE + WRITE <= LEASE);
     }
 }

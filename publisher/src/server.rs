@@ -2,9 +2,9 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use http::{Request, Response, StatusCode, header};
@@ -15,26 +15,30 @@ use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tracing::{debug, info};
 
-use crate::clock::now_ms;
 use crate::metrics;
 
 /// How the publisher is, for the kubelet to ask.
 #[derive(Debug, Default)]
 pub struct Health {
-    /// When the main loop last came around, milliseconds since 1970.
-    turned: AtomicI64,
+    /// When the main loop last came around, if it has. Not by the time of day, which somebody may set.
+    turned: Mutex<Option<Instant>>,
     /// Every list is complete: what is published is whole.
     ready: AtomicBool,
 }
 
 /// The main loop comes around every second; standing still for so long, it is stuck.
-const STUCK_MS: i64 = 30_000;
+const STUCK: Duration = Duration::from_secs(30);
 
 impl Health {
     /// The main loop has come around.
     pub fn turned(&self, ready: bool) {
-        self.turned.store(now_ms(), Ordering::Relaxed);
+        *self.turned.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         self.ready.store(ready, Ordering::Relaxed);
+    }
+
+    fn is_stuck(&self, now: Instant) -> bool {
+        let turned = *self.turned.lock().unwrap_or_else(PoisonError::into_inner);
+        turned.is_none_or(|turned| now.saturating_duration_since(turned) > STUCK)
     }
 }
 
@@ -70,7 +74,7 @@ pub async fn serve(address: SocketAddr, health: Arc<Health>, registry: Arc<Regis
 }
 
 fn respond<B>(request: &Request<B>, health: &Health, registry: &Registry) -> Response<String> {
-    let stuck = now_ms() - health.turned.load(Ordering::Relaxed) > STUCK_MS;
+    let stuck = health.is_stuck(Instant::now());
     let (status, text) = match request.uri().path() {
         "/healthz" if stuck => (StatusCode::INTERNAL_SERVER_ERROR, "stuck\n".to_owned()),
         "/healthz" => (StatusCode::OK, "ok\n".to_owned()),
@@ -102,6 +106,7 @@ mod tests {
         assert_eq!(ask("/healthz").status(), StatusCode::INTERNAL_SERVER_ERROR);
         health.turned(false);
         assert_eq!(ask("/healthz").status(), StatusCode::OK);
+        assert!(!health.is_stuck(Instant::now() + STUCK / 2) && health.is_stuck(Instant::now() + STUCK * 2));
         assert_eq!(ask("/readyz").status(), StatusCode::SERVICE_UNAVAILABLE);
         health.turned(true);
         assert_eq!(ask("/readyz").status(), StatusCode::OK);

@@ -28,19 +28,22 @@ pub async fn sizes_of_pod_groups_reach_their_pods(folder: PathBuf) -> Result<()>
         ensure!(size == expected, "{} has the size {size:?}", pod.name_any());
         Ok(())
     };
-    let member = |name: &str, group: &str| {
-        let labels = vec![("scheduling.x-k8s.io/pod-group", group.to_owned())];
+    let named = |name: &str, key: &'static str, group: &str| {
+        let labels = vec![(key, group.to_owned())];
         PodSpec { labels, ..PodSpec::with_gpus(name, 0) }
     };
+    let member = |name: &str, group: &str| named(name, "scheduling.x-k8s.io/pod-group", group);
 
     cluster.create_pod(&member("early", "bert")).await?;
     group("scheduling.x-k8s.io/v1alpha1", "bert", 3).await?;
     group("scheduling.volcano.sh/v1beta1", "gpt", 2).await?;
+    group("scheduling.sigs.k8s.io/v1alpha1", "t5", 6).await?;
     let _publisher = Publisher::start(&plane, "publisher")?;
     cluster.create_pod(&member("late", "bert")).await?;
     cluster.create_pod(&member("other", "gpt")).await?;
+    cluster.create_pod(&named("old", "pod-group.scheduling.sigs.k8s.io", "t5")).await?;
     cluster.create_pod(&member("lonely", "llama")).await?;
-    for (pod, size) in [("early", "3"), ("late", "3"), ("other", "2")] {
+    for (pod, size) in [("early", "3"), ("late", "3"), ("other", "2"), ("old", "6")] {
         wait::until("the pod is told its gang's size", async || labelled(pod, Some(size)).await).await?;
     }
 

@@ -3,6 +3,8 @@
 //! Cases run one after the other: two cores are just enough for one control plane. Without the programs that a case
 //! needs it is reported as not run. Arguments that do not begin with a dash choose cases by parts of their names.
 
+mod devices;
+mod faults;
 mod figures;
 mod groups;
 mod manifests;
@@ -50,7 +52,14 @@ const CASES: &[Case] = cases![
     ControlPlane publisher::repairs_what_others_edit,
     ControlPlane publisher::loses_nothing_with_the_api_server,
     ControlPlane publisher::hands_over_to_another_replica,
+    ControlPlane faults::what_was_missed_is_listed_again,
+    ControlPlane faults::a_storm_of_refusals_is_waited_out,
+    ControlPlane faults::a_leader_that_stood_still_writes_no_more,
+    ControlPlane faults::a_node_made_anew_is_another,
+    ControlPlane faults::a_burst_is_published,
     ControlPlane usage::measured_usage_is_published,
+    ControlPlane usage::koordinators_measurements_are_published,
+    ControlPlane devices::free_gpus_are_published,
     ControlPlane groups::sizes_of_pod_groups_reach_their_pods,
     ControlPlane rbac::the_publisher_works_with_exactly_its_role,
     ControlPlane rbac::the_scheduler_has_upstreams_roles_and_no_more,

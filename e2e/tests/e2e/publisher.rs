@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
+use kube::ResourceExt;
 use kube::api::Api;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{Rng as _, SeedableRng as _};
-use stowage::cluster::node_state::NodeState;
+use stowage::cluster::node_state::{ANNOTATION, NodeState};
 use stowage_e2e::cluster::{Cluster, each};
 use stowage_e2e::control_plane::{ControlPlane, User};
 use stowage_e2e::objects::PodSpec;
@@ -78,11 +79,18 @@ pub async fn repairs_what_others_edit(folder: PathBuf) -> Result<()> {
     wait::until("the pod is published", async || recount::compare(&cluster).await).await?;
     ensure!(publisher.metric("repairs_total")? == 0.0, "it took its own writes for somebody else's");
 
-    let empty = NodeState::empty(0).to_json();
-    for (repairs, text) in [(1.0, None), (2.0, Some("vandalised")), (3.0, Some(&*empty))] {
+    let state = cluster.state("node-1").await?;
+    let empty = NodeState::empty(state.at).to_json();
+    // By a clock that is a day ahead, and with a word more: both would be read by the module, and stay.
+    let ahead = NodeState { at: state.at + 86_400_000, ..state.clone() }.to_json();
+    let more = state.to_json().replacen('{', "{\"note\": 1, ", 1);
+    let edits = [None, Some("vandalised"), Some(&*empty), Some(&*ahead), Some(&*more)];
+    for (repairs, text) in [1.0, 2.0, 3.0, 4.0, 5.0].into_iter().zip(edits) {
         cluster.vandalise("node-1", text).await?;
         wait::until("the edit is repaired", async || {
             ensure!(publisher.metric("repairs_total")? == repairs, "{text:?} is not noticed");
+            let node = cluster.nodes.get("node-1").await?;
+            ensure!(node.annotations().get(ANNOTATION).map(|text| &**text) != text, "{text:?} is still there");
             recount::compare(&cluster).await
         })
         .await?;

@@ -10,18 +10,30 @@ use stowage::object::Pod;
 
 use super::PodKey;
 
-/// Whose PodGroup it is. Where both have one of a name, the first counts.
+/// Whose PodGroup it is. Where several have one of a name, the first counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GroupSource {
     /// `scheduling.x-k8s.io`, of scheduler-plugins.
     SchedulerPlugins,
+    /// `scheduling.sigs.k8s.io`, as scheduler-plugins called it once and Koordinator still does.
+    Koordinator,
     /// `scheduling.volcano.sh`.
     Volcano,
 }
 
 impl GroupSource {
     /// Every kind, in the order in which they count.
-    pub const ALL: [Self; 2] = [Self::SchedulerPlugins, Self::Volcano];
+    pub const ALL: [Self; 3] = [Self::SchedulerPlugins, Self::Koordinator, Self::Volcano];
+
+    /// Where the API server has them.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::SchedulerPlugins => "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
+            Self::Koordinator => "/apis/scheduling.sigs.k8s.io/v1alpha1/podgroups",
+            Self::Volcano => "/apis/scheduling.volcano.sh/v1beta1/podgroups",
+        }
+    }
 }
 
 /// A label to write.

@@ -3,6 +3,7 @@
 //! Whole objects are dropped once read. Documents are added up from a node's pods whenever they are needed, a few
 //! microseconds for a hundred pods, since sums that are carried along would drift with the first event missed.
 
+mod devices;
 mod groups;
 mod node;
 mod placed;
@@ -14,13 +15,17 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use stowage::cluster::counted_pod::CountedPod;
-use stowage::cluster::node_state::{NodeState, Usage, uid_hash};
+use stowage::cluster::node_state::{NodeState, uid_hash};
 use stowage::cluster::pod_gang::SIZE_LABEL;
-use stowage::object::{Node, Pod, ResourceNames};
+use stowage::object::{GpuNames, Node, Pod, ResourceNames};
+use tracing::warn;
 
 pub use groups::{GroupSource, PodLabel};
 pub use node::{Draft, NodeNews};
 
+use crate::usage::{Measured, Meter};
+
+use devices::{Devices, Held};
 use groups::{Groups, Waiting};
 use node::NodeRecord;
 
@@ -29,13 +34,15 @@ pub type NodeName = Arc<str>;
 /// A pod: the hash of its UID.
 pub type PodKey = u64;
 
-/// Pods, nodes and PodGroups as the API server has them.
+/// Pods, nodes, devices and PodGroups as the API server has them.
 #[derive(Debug, Default)]
 pub struct Account {
     names: ResourceNames,
+    gpus: GpuNames,
     pods: HashMap<PodKey, PodRecord>,
     nodes: HashMap<NodeName, NodeRecord>,
     groups: Groups,
+    devices: Devices,
     /// The list that pods were in last; see [`Account::pods_listing`].
     pod_list: u32,
     node_list: u32,
@@ -46,6 +53,7 @@ pub struct Account {
 #[derive(Debug)]
 struct PodRecord {
     pod: CountedPod,
+    gpus: Held,
     node: NodeName,
     placed_ms: i64,
     list: u32,
@@ -90,13 +98,18 @@ impl Account {
         self.groups.wait(key, None);
         let who = || format!("pod {}/{}", pod.meta.namespace, pod.meta.name);
         let counted = CountedPod::read(&pod, &mut self.names).inspect_err(|_| self.drop_pod(key)).with_context(who)?;
+        self.gpus.learn(&self.names);
+        let gpus = Held::read(&pod, &counted.facts.requests, &self.gpus).unwrap_or_else(|error| {
+            warn!(pod = who(), error = format!("{error:#}"), "cannot tell its devices");
+            Held::Untold
+        });
         let node = self.node_name(pod.node_name);
         if self.pods.get(&key).is_some_and(|before| before.node != node) {
             self.drop_pod(key);
         }
         let placed_ms = placed::placed_ms(bytes).or(pod.meta.created.map(|created| created.saturating_mul(1000)));
-        let record =
-            PodRecord { pod: counted, node: node.clone(), placed_ms: placed_ms.unwrap_or(0), list: self.pod_list };
+        let placed_ms = placed_ms.unwrap_or(0);
+        let record = PodRecord { pod: counted, gpus, node: node.clone(), placed_ms, list: self.pod_list };
         let before = self.pods.insert(key, record);
         let record = self.nodes.entry(node.clone()).or_default();
         if before.is_none() {
@@ -184,15 +197,20 @@ impl Account {
 
     /// What was measured on a node. It reaches the annotation with the next change there, or by itself when the
     /// annotation is `heartbeat_ms` old.
-    pub fn measured(&mut self, name: &str, usage: Usage, now_ms: i64, heartbeat_ms: i64) {
-        let Some((name, record)) = self.nodes.get_key_value(name).map(|(name, _)| name.clone()).and_then(|name| {
-            let record = self.nodes.get_mut(&name)?;
-            Some((name, record))
-        }) else {
-            return;
-        };
-        if record.measured(usage, now_ms, heartbeat_ms) {
-            self.dirty.push(name);
+    pub fn measured(&mut self, meter: Meter, measured: &Measured, now_ms: i64, heartbeat_ms: i64) {
+        if let Some(record) = self.nodes.get_mut(&*measured.node)
+            && record.measured(meter, &measured.usage, now_ms, heartbeat_ms)
+        {
+            self.dirty.push(self.node_name(&measured.node));
+        }
+    }
+
+    /// That meter does not measure a node any more.
+    pub fn unmeasured(&mut self, meter: Meter, node: &str) {
+        if let Some(record) = self.nodes.get_mut(node)
+            && record.unmeasured(meter)
+        {
+            self.dirty.push(self.node_name(node));
         }
     }
 
@@ -210,21 +228,24 @@ impl Account {
     /// What has to be written to a node: `None` if it is gone, or if its annotation says so already.
     pub fn draft(&mut self, name: &str, now_ms: i64) -> Option<Draft> {
         let record = self.nodes.get_mut(name).filter(|record| record.exists())?;
+        let usage = record.usage().cloned();
         let mut state = NodeState::empty(now_ms);
         let mut blind_until = None;
-        for pod in record.pods.iter().filter_map(|key| self.pods.get(key)) {
+        let pods = || record.pods.iter().filter_map(|key| self.pods.get(key));
+        for pod in pods() {
             let until = pod.placed_ms.saturating_add(BLIND_MS);
-            let measured = match &record.usage {
+            let measured = match &usage {
                 Some(usage) => pod.placed_ms <= usage.at,
                 None => until <= now_ms,
             };
-            if !measured && record.usage.is_none() {
+            if !measured && usage.is_none() {
                 blind_until = Some(blind_until.unwrap_or(until).min(until));
             }
             pod.pod.count(&mut state, &self.names, false, measured);
         }
         state.seal();
-        state.usage = record.usage.clone();
+        state.usage = usage;
+        state.gpu_free = self.devices.free(name, pods().map(|pod| &pod.gpus));
         record.blind_until = blind_until;
         record.draft(state)
     }
@@ -260,6 +281,42 @@ impl Account {
     /// The list of that kind is complete.
     pub fn groups_listed(&mut self, source: GroupSource) {
         self.groups.listed(source);
+    }
+
+    /// A Device object is, or has become, this.
+    ///
+    /// # Errors
+    /// It cannot be read; what was known of its node's devices stays.
+    pub fn devices_applied(&mut self, bytes: &[u8]) -> Result<()> {
+        let changed = self.devices.applied(bytes)?;
+        self.devices_changed(changed);
+        Ok(())
+    }
+
+    /// A Device object was deleted.
+    ///
+    /// # Errors
+    /// It cannot be told which.
+    pub fn devices_deleted(&mut self, bytes: &[u8]) -> Result<()> {
+        let changed = self.devices.deleted(bytes)?;
+        self.devices_changed([changed]);
+        Ok(())
+    }
+
+    /// Device objects are listed anew.
+    pub fn devices_listing(&mut self) {
+        self.devices.listing();
+    }
+
+    /// The list of Device objects is complete.
+    pub fn devices_listed(&mut self) {
+        let changed = self.devices.listed();
+        self.devices_changed(changed);
+    }
+
+    fn devices_changed(&mut self, nodes: impl IntoIterator<Item = Box<str>>) {
+        let known = nodes.into_iter().filter_map(|name| Some(self.nodes.get_key_value(&*name)?.0.clone()));
+        self.dirty.extend(known);
     }
 
     /// Pending pods whose label [`SIZE_LABEL`] may have to change since this was last asked.

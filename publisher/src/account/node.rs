@@ -3,6 +3,8 @@
 use stowage::cluster::node_state::{ANNOTATION, NodeState, Usage, uid_hash};
 use stowage::object::Metadata;
 
+use crate::usage::Meter;
+
 use super::PodKey;
 
 /// What is known of a node.
@@ -11,7 +13,8 @@ pub(super) struct NodeRecord {
     /// `None`: pods name the node, but the API server has none of that name (yet, or any more).
     uid: Option<Box<str>>,
     pub pods: Vec<PodKey>,
-    pub usage: Option<Usage>,
+    /// By [`Meter`].
+    usage: [Option<Usage>; 2],
     /// When the next of the pods that no measurement contains will have run long enough.
     pub blind_until: Option<i64>,
     /// The list that the node was in last.
@@ -50,6 +53,8 @@ pub enum NodeNews {
 
 /// How far ahead of ours another replica's clock may be.
 const SKEW_MS: i64 = 60_000;
+/// How far Koordinator's measurements, one a minute by default, may be behind the metrics API's.
+const LATE_MS: i64 = 180_000;
 
 impl NodeRecord {
     pub fn exists(&self) -> bool {
@@ -81,9 +86,15 @@ impl NodeRecord {
         if version != u64::MAX {
             self.version = version;
         }
-        let found = meta.annotation(ANNOTATION).and_then(|text| NodeState::parse(text).ok());
+        // As it was written, to the byte: what else somebody puts into it would stay for ever.
+        let read = |text| NodeState::parse(text).ok().filter(|state| state.to_json() == text);
         // A time to come would make the module take everything for old.
-        let found = found.filter(|state| state.at <= now_ms.saturating_add(SKEW_MS));
+        let soon = now_ms.saturating_add(SKEW_MS);
+        let found = meta.annotation(ANNOTATION).and_then(read).filter(|state| state.at <= soon);
+        if !known && let Some(usage) = found.as_ref().and_then(|state| state.usage.as_ref()) {
+            // A publisher that has just started knows no less than the one before it.
+            self.measured(Meter::Metrics, usage, now_ms, 0);
+        }
         let at = found.as_ref().map_or(0, |state| state.at);
         let published = found.map(content);
         let altered = published != self.published && published != self.drafted;
@@ -96,14 +107,33 @@ impl NodeRecord {
         }
     }
 
+    /// What is measured here. Koordinator's mean of some minutes counts before the metrics API's of some seconds, unless
+    /// it has fallen behind.
+    pub fn usage(&self) -> Option<&Usage> {
+        let [metrics, koordinator] = &self.usage;
+        let late = |mean: &Usage, usage: &Usage| usage.at.saturating_sub(mean.at) > LATE_MS;
+        match (metrics, koordinator) {
+            (Some(metrics), Some(koordinator)) if late(koordinator, metrics) => Some(metrics),
+            (metrics, koordinator) => koordinator.as_ref().or(metrics.as_ref()),
+        }
+    }
+
     /// Takes note of a measurement; answers whether the annotation is due for it.
-    pub fn measured(&mut self, usage: Usage, now_ms: i64, heartbeat_ms: i64) -> bool {
-        if self.usage.as_ref().is_some_and(|known| known.at >= usage.at) {
+    pub fn measured(&mut self, meter: Meter, usage: &Usage, now_ms: i64, heartbeat_ms: i64) -> bool {
+        let first = self.usage().is_none();
+        let known = &mut self.usage[meter as usize];
+        // What is measured at a time to come is measured by a clock that is wrong: it would pass for fresh for ever.
+        let believed = usage.at <= now_ms.saturating_add(SKEW_MS);
+        if !believed || known.as_ref().is_some_and(|known| known.at >= usage.at) {
             return false;
         }
-        let first = self.usage.is_none();
-        self.usage = Some(usage);
+        *known = Some(usage.clone());
         first || now_ms.saturating_sub(self.published_at) >= heartbeat_ms
+    }
+
+    /// Forgets a measurement; answers whether there was one.
+    pub fn unmeasured(&mut self, meter: Meter) -> bool {
+        self.usage[meter as usize].take().is_some()
     }
 
     /// The document to write, if the annotation does not say the same already.

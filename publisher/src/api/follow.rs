@@ -39,6 +39,8 @@ pub enum Change {
     Deleted(Vec<u8>),
     /// The list is complete.
     Listed,
+    /// The list could not be had; it is tried again.
+    Unlisted,
 }
 
 /// A [`Change`], where it comes from and when.
@@ -61,14 +63,19 @@ pub struct Follow<S> {
     pub to: mpsc::Sender<Feed<S>>,
     /// Counts lists.
     pub metrics: Metrics,
+    /// After how long without a word a watch is taken for dead, see [`SILENCE`].
+    pub silence: Duration,
 }
 
 /// Objects per page: pods take some kilobytes each.
 const PAGE: u32 = 500;
 /// How long a watch lasts before the server ends it, about as long as client-go asks for.
 const WATCH_SECONDS: u64 = 290;
-/// Without a word for so long past its end, a watch is dead: the connection was lost without notice.
-const GRACE: Duration = Duration::from_secs(20);
+/// A live watch is never silent for so long, since the server sends a bookmark every minute; a connection that was lost
+/// without notice is.
+pub const SILENCE: Duration = Duration::from_secs(120);
+/// How long the server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How soon to ask again for a resource that this cluster does not have.
 const ABSENT: Duration = Duration::from_secs(60);
 
@@ -78,6 +85,8 @@ enum End {
     Closed,
     /// The server has forgotten what we know: list again.
     Expired,
+    /// It has sent what cannot be read, and would send it again: list instead.
+    Unreadable(anyhow::Error),
     /// The cluster does not have the resource.
     Absent,
 }
@@ -89,19 +98,31 @@ pub async fn follow<S: Copy>(follow: Follow<S>, resource: Resource, source: S) {
     loop {
         match follow.round(resource, source, &mut backoff).await {
             Ok(End::Closed) => return,
-            Ok(End::Expired) => info!(resource = resource.name, "too old to be watched, listing again"),
+            Ok(End::Expired) => {
+                info!(resource = resource.name, "too old to be watched, listing again");
+                tokio::time::sleep(backoff.pause()).await;
+            }
+            Ok(End::Unreadable(error)) => {
+                let pause = backoff.pause();
+                warn!(resource = resource.name, error = format!("{error:#}"), retry = ?pause, "listing again");
+                tokio::time::sleep(pause).await;
+            }
             Ok(End::Absent) => {
                 if !known_absent {
-                    info!(resource = resource.name, "not on this cluster, asking again every minute");
+                    info!(path = resource.path, "not on this cluster, asking again every minute");
                     known_absent = true;
                 }
                 tokio::time::sleep(ABSENT).await;
             }
             Err(error) => {
+                follow.tell(source, Change::Unlisted).await;
                 let pause = backoff.pause();
-                warn!(resource = resource.name, error = format!("{error:#}"), retry = ?pause, "cannot follow");
+                warn!(resource = resource.name, error = format!("{error:#}"), retry = ?pause, "cannot list");
                 tokio::time::sleep(pause).await;
             }
+        }
+        if follow.to.is_closed() {
+            return;
         }
     }
 }
@@ -133,15 +154,16 @@ impl<S: Copy> Follow<S> {
             let body = match self.get(resource, &page, resource.format.accept()).await {
                 Ok(mut stream) => {
                     let mut body = Vec::new();
-                    stream.read_to_end(&mut body).await.context("list")?;
+                    let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut body));
+                    read.await.context("list: no end of it")?.context("list")?;
                     body
                 }
-                Err(kube::Error::Api(status)) if status.code == 404 && resource.optional => {
+                Err(error) if resource.optional && code(&error) == Some(404) => {
                     self.tell(source, Change::Listing).await;
                     self.tell(source, Change::Listed).await;
                     return Ok(None);
                 }
-                Err(error) => return Err(error).context("list"),
+                Err(error) => return Err(error.context("list")),
             };
             let page = resource.format.page(&body).context("list")?;
             if more.is_empty() {
@@ -171,19 +193,23 @@ impl<S: Copy> Follow<S> {
         let accept = format!("{}{}", resource.format.accept(), resource.format.watch_suffix());
         let mut stream = match self.get(resource, &from, &accept).await {
             Ok(stream) => stream,
-            Err(kube::Error::Api(status)) if status.code == GONE => return Ok(Some(End::Expired)),
+            Err(error) if code(&error) == Some(GONE) => return Ok(Some(End::Expired)),
             // The definition was deleted; what was of it is gone with the next list.
-            Err(kube::Error::Api(status)) if status.code == 404 && resource.optional => return Ok(Some(End::Expired)),
-            Err(error) => return Err(error).context("watch"),
+            Err(error) if resource.optional && code(&error) == Some(404) => return Ok(Some(End::Expired)),
+            Err(error) => return Err(error.context("watch")),
         };
-        let end = tokio::time::Instant::now() + Duration::from_secs(seconds) + GRACE;
         loop {
-            let next = tokio::time::timeout_at(end, frame::next(&mut stream, resource.format.framing()));
-            let Some(frame) = next.await.context("watch: silent beyond its end")?.context("watch")? else {
+            let next = tokio::time::timeout(self.silence, frame::next(&mut stream, resource.format.framing()));
+            let Ok(frame) = next.await else {
+                debug!(resource = resource.name, "watch is silent");
                 return Ok(None);
             };
-            backoff.reset();
-            match resource.format.event(&frame).context("watch")? {
+            let Some(frame) = frame.context("watch")? else { return Ok(None) };
+            let event = match resource.format.event(&frame) {
+                Ok(event) => event,
+                Err(error) => return Ok(Some(End::Unreadable(error.context("watch")))),
+            };
+            match event {
                 Event::Applied { object, resource_version } => {
                     self.tell(source, Change::Applied(object)).await;
                     *version = resource_version;
@@ -196,6 +222,7 @@ impl<S: Copy> Follow<S> {
                 Event::Failed { code: GONE, .. } => return Ok(Some(End::Expired)),
                 Event::Failed { code, message } => anyhow::bail!("watch: the server says {code}: {message}"),
             }
+            backoff.reset();
             if self.to.is_closed() {
                 return Ok(Some(End::Closed));
             }
@@ -207,18 +234,26 @@ impl<S: Copy> Follow<S> {
         resource: Resource,
         parameters: &str,
         accept: &str,
-    ) -> kube::Result<impl futures::AsyncBufRead + Unpin + use<S>> {
+    ) -> Result<impl futures::AsyncBufRead + Unpin + use<S>> {
         let request = Request::get(format!("{}{parameters}", resource.path))
             .header(header::ACCEPT, accept)
             // Kubernetes compresses lists; on a local network that costs more than it saves.
             .header(header::ACCEPT_ENCODING, "identity")
-            .body(Vec::new())
-            .map_err(kube::Error::HttpError)?;
-        Ok(Box::pin(self.client.request_stream(request).await?))
+            .body(Vec::new())?;
+        let answer = tokio::time::timeout(PATIENCE, self.client.request_stream(request));
+        Ok(Box::pin(answer.await.context("no answer")??))
     }
 
     /// A receiver that is gone is noticed where the round ends.
     async fn tell(&self, source: S, change: Change) {
         drop(self.to.send(Feed { source, at: Instant::now(), change }).await);
+    }
+}
+
+/// The status code with which the API server refused.
+fn code(error: &anyhow::Error) -> Option<u16> {
+    match error.downcast_ref() {
+        Some(kube::Error::Api(status)) => Some(status.code),
+        _ => None,
     }
 }

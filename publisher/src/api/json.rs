@@ -1,7 +1,8 @@
 //! Lists and watch events in JSON.
 
 use anyhow::{Context, Result};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::format::{Event, Page};
@@ -11,7 +12,17 @@ struct List {
     #[serde(default)]
     metadata: ListMeta,
     #[serde(default)]
-    items: Vec<Value>,
+    items: Vec<Item>,
+}
+
+/// An object as bytes. Only one at a time is a tree of values, which takes many times the memory.
+struct Item(Vec<u8>);
+
+impl<'de> Deserialize<'de> for Item {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let object = Value::deserialize(deserializer)?;
+        serde_json::to_vec(&object).map(Self).map_err(D::Error::custom)
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -29,7 +40,7 @@ struct WatchEvent {
 
 pub(super) fn page(body: &[u8]) -> Result<Page> {
     let list: List = serde_json::from_slice(body)?;
-    let items = list.items.iter().map(|item| Ok(serde_json::to_vec(item)?)).collect::<Result<_>>()?;
+    let items = list.items.into_iter().map(|Item(object)| object).collect();
     Ok(Page { resource_version: list.metadata.resource_version, more: list.metadata.r#continue, items })
 }
 

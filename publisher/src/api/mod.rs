@@ -9,6 +9,8 @@ mod format;
 mod frame;
 mod json;
 mod protobuf;
+#[cfg(test)]
+mod tests;
 
-pub use follow::{Change, Feed, Follow, Resource, follow};
+pub use follow::{Change, Feed, Follow, Resource, SILENCE, follow};
 pub use format::Format;

@@ -9,11 +9,10 @@ use serde_json::json;
 use stowage::cluster::node_state::ANNOTATION;
 
 use crate::account::{Draft, LABEL, PodLabel};
+use crate::leader::WRITE;
 
 /// Who the API server is told that these fields belong to.
 const FIELD_MANAGER: &str = "stowage-publisher";
-/// How long the API server may take.
-const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Why a write was not done.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,8 +21,13 @@ pub enum Refusal {
     Conflict,
     /// The object does not exist any more.
     Gone,
-    /// The API server asks for a pause.
-    Busy(Option<Duration>),
+    /// The API server asks for a pause, or does not answer: no other write would fare better now.
+    Busy {
+        /// How long it asks to be left alone.
+        asked: Option<Duration>,
+        /// What it says.
+        error: String,
+    },
     /// Anything else.
     Failed(String),
 }
@@ -62,19 +66,42 @@ pub async fn label(client: Client, label: &PodLabel) -> Result<(), Refusal> {
 }
 
 async fn patient<T>(write: impl Future<Output = kube::Result<T>>) -> Result<T, Refusal> {
-    match tokio::time::timeout(PATIENCE, write).await {
-        Ok(answer) => answer.map_err(|error| refusal(&error)),
-        Err(_) => Err(Refusal::Failed(format!("no answer within {PATIENCE:?}"))),
+    match tokio::time::timeout(WRITE, write).await {
+        Ok(answer) => answer.map_err(refusal),
+        Err(_) => Err(Refusal::Busy { asked: None, error: format!("no answer within {WRITE:?}") }),
     }
 }
 
-fn refusal(error: &kube::Error) -> Refusal {
-    let kube::Error::Api(status) = error else { return Refusal::Failed(error.to_string()) };
-    let pause = status.details.as_ref().map(|details| details.retry_after_seconds).filter(|seconds| *seconds > 0);
+fn refusal(error: kube::Error) -> Refusal {
+    let kube::Error::Api(status) = &error else { return Refusal::Busy { asked: None, error: error.to_string() } };
+    let asked = status.details.as_ref().map(|details| details.retry_after_seconds).filter(|seconds| *seconds > 0);
     match status.code {
         404 => Refusal::Gone,
         409 => Refusal::Conflict,
-        429 | 503 | 504 => Refusal::Busy(pause.map(|seconds| Duration::from_secs(seconds.into()))),
+        // Asked for less, in trouble, or no longer knowing us.
+        401 | 429 | 500.. => {
+            Refusal::Busy { asked: asked.map(|seconds| Duration::from_secs(seconds.into())), error: error.to_string() }
+        }
         _ => Refusal::Failed(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn one_objects_trouble_is_not_everybodys() {
+        let refused = |code| refusal(kube::Error::Api(Box::new(Status { code, ..Status::default() })));
+        assert_eq!((refused(404), refused(409)), (Refusal::Gone, Refusal::Conflict));
+        for code in [400, 403, 422] {
+            assert!(matches!(refused(code), Refusal::Failed(_)), "{code}");
+        }
+        for code in [401, 429, 500, 502, 503, 504] {
+            assert!(matches!(refused(code), Refusal::Busy { asked: None, .. }), "{code}");
+        }
+        assert!(matches!(refusal(kube::Error::Service("reset".into())), Refusal::Busy { .. }));
     }
 }

@@ -18,6 +18,8 @@ pub struct Due<K> {
 struct Entry {
     /// The oldest change that is not written yet.
     since: Option<Instant>,
+    /// Its place in the order.
+    queued: Option<Instant>,
     /// Not to be written before.
     not_before: Instant,
     running: bool,
@@ -33,12 +35,14 @@ impl<K> Default for Due<K> {
 impl<K: Clone + Eq + Hash + Ord> Due<K> {
     /// The key has changed at `since`.
     pub fn mark(&mut self, key: &K, since: Instant) {
-        let fresh = || Entry { since: None, not_before: since, running: false, failures: 0 };
+        let fresh = || Entry { since: None, queued: None, not_before: since, running: false, failures: 0 };
         let entry = self.entries.entry(key.clone()).or_insert_with(fresh);
-        if entry.since.is_none() && !entry.running {
-            self.order.insert((entry.not_before.max(since), key.clone()));
-        }
         entry.since = Some(entry.since.unwrap_or(since).min(since));
+        if entry.queued.is_none() && !entry.running {
+            let at = entry.not_before.max(since);
+            entry.queued = Some(at);
+            self.order.insert((at, key.clone()));
+        }
     }
 
     /// When the next key may be written.
@@ -54,7 +58,7 @@ impl<K: Clone + Eq + Hash + Ord> Due<K> {
         }
         let (at, key) = self.order.pop_first()?;
         let entry = self.entries.get_mut(&key)?;
-        entry.running = true;
+        (entry.running, entry.queued) = (true, None);
         Some((key, entry.since.take().unwrap_or(at)))
     }
 
@@ -83,18 +87,21 @@ impl<K: Clone + Eq + Hash + Ord> Due<K> {
         }
     }
 
-    /// There is nothing to be written to that key any more.
-    pub fn forget(&mut self, key: &K) {
-        if let Some(entry) = self.entries.remove(key)
-            && let Some(since) = entry.since
-        {
-            self.order.remove(&(entry.not_before.max(since), key.clone()));
-        }
+    /// Drops changes that somebody else has written; `behind` tells whether there is still something to write.
+    pub fn review(&mut self, now: Instant, mut behind: impl FnMut(&K) -> bool) {
+        let entries = &mut self.entries;
+        self.order.retain(|(at, key)| {
+            let keep = *at > now || behind(key);
+            if !keep && let Some(entry) = entries.get_mut(key) {
+                (entry.since, entry.queued) = (None, None);
+            }
+            keep
+        });
     }
 
     /// Forgets keys that are written and may be written again. Answers how many wait or are being written.
     pub fn tidy(&mut self, now: Instant) -> usize {
-        let waits = |entry: &Entry| entry.running || entry.since.is_some();
+        let waits = |entry: &Entry| entry.running || entry.queued.is_some();
         self.entries.retain(|_, entry| waits(entry) || entry.not_before > now);
         self.entries.values().filter(|entry| waits(entry)).count()
     }
@@ -103,7 +110,9 @@ impl<K: Clone + Eq + Hash + Ord> Due<K> {
         let Some(entry) = self.entries.get_mut(key) else { return };
         (entry.running, entry.not_before) = (false, next);
         if let Some(since) = entry.since {
-            self.order.insert((next.max(since), key.clone()));
+            let at = next.max(since);
+            entry.queued = Some(at);
+            self.order.insert((at, key.clone()));
         }
     }
 }
@@ -146,11 +155,27 @@ mod tests {
         for (at, key) in [(3, "c"), (1, "a"), (2, "b")] {
             due.mark(&key, start + at * INTERVAL);
         }
-        due.forget(&"b");
+        due.review(start + 5 * INTERVAL, |key| *key != "b");
         let late = start + 9 * INTERVAL;
         assert_eq!(due.take(late).map(|(key, _)| key), Some("a"));
         assert_eq!(due.take(late).map(|(key, _)| key), Some("c"));
         assert_eq!(due.take(late), None);
+    }
+
+    #[test]
+    fn a_change_that_is_told_late_makes_no_second_write() {
+        let start = Instant::now();
+        let mut due = Due::default();
+        due.mark(&"a", start);
+        due.take(start).unwrap();
+        due.done(&"a", start);
+        due.mark(&"a", start + 2 * INTERVAL);
+        due.mark(&"a", start + INTERVAL);
+        due.review(start + 2 * INTERVAL, |_| false);
+        due.mark(&"a", start + 3 * INTERVAL);
+        let late = start + 9 * INTERVAL;
+        assert_eq!(due.take(late), Some(("a", start + 3 * INTERVAL)));
+        assert_eq!((due.take(late), due.tidy(late)), (None, 1));
     }
 
     #[test]

@@ -1,70 +1,9 @@
+mod devices;
+mod objects;
+mod usage;
+
 use super::*;
-
-/// A field of a protobuf message.
-fn field(number: u8, value: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![number << 3 | 2];
-    let mut length = value.len();
-    while length >= 0x80 {
-        bytes.push(u8::try_from(length & 0x7f).unwrap() | 0x80);
-        length >>= 7;
-    }
-    bytes.push(u8::try_from(length).unwrap());
-    [&bytes, value].concat()
-}
-
-fn entry(number: u8, key: &str, value: &[u8]) -> Vec<u8> {
-    field(number, &[field(1, key.as_bytes()), field(2, value)].concat())
-}
-
-fn number(number: u8, value: u8) -> Vec<u8> {
-    assert!(value < 0x80);
-    vec![number << 3, value]
-}
-
-#[derive(Clone, Default)]
-struct PodText {
-    name: &'static str,
-    node: &'static str,
-    cpu: &'static str,
-    phase: &'static str,
-    group: &'static str,
-    size: &'static str,
-    placed_seconds: u8,
-}
-
-/// A `v1.Pod` in namespace `ml` whose UID is its name.
-fn pod(text: &PodText) -> Vec<u8> {
-    let label = |key: &str, value: &str| if value.is_empty() { Vec::new() } else { entry(11, key, value.as_bytes()) };
-    let meta = [
-        field(1, text.name.as_bytes()),
-        field(3, b"ml"),
-        field(5, text.name.as_bytes()),
-        label("scheduling.x-k8s.io/pod-group", text.group),
-        label(LABEL, text.size),
-    ];
-    let quantity = field(1, text.cpu.as_bytes());
-    let container = [field(1, b"main"), field(8, &entry(2, "cpu", &quantity))].concat();
-    let spec = [field(2, &container), field(10, text.node.as_bytes())];
-    let time = field(4, &number(1, text.placed_seconds));
-    let condition = [field(1, b"PodScheduled"), field(2, b"True"), time].concat();
-    let status = [field(1, text.phase.as_bytes()), field(2, &condition)];
-    [field(1, &meta.concat()), field(2, &spec.concat()), field(3, &status.concat())].concat()
-}
-
-fn on(node: &'static str, name: &'static str) -> PodText {
-    PodText { name, node, cpu: "500m", ..PodText::default() }
-}
-
-fn node(name: &str, uid: &str, version: &str, annotation: Option<&str>) -> Vec<u8> {
-    let annotation = annotation.map(|text| entry(12, "stowage.dev/node-state", text.as_bytes()));
-    let parts = [
-        field(1, name.as_bytes()),
-        field(5, uid.as_bytes()),
-        field(6, version.as_bytes()),
-        annotation.unwrap_or_default(),
-    ];
-    field(1, &parts.concat())
-}
+use objects::{PodText, node, on, pod};
 
 /// An account that has seen the node `a`, without an annotation and without pods.
 fn account() -> Account {
@@ -161,7 +100,9 @@ fn an_edited_annotation_is_written_again() {
     assert_eq!(account.node_applied(&node("a", "u1", "10", None), 5_000_000).unwrap(), NodeNews::Same);
     let empty = NodeState::empty(5_000_001).to_json();
     let far = draft.text.replace("\"at\":5000000", "\"at\":9000000000000");
-    for (version, text) in [("12", None), ("13", Some("{}")), ("14", Some(&*empty)), ("15", Some(&*far))] {
+    let more = draft.text.replacen('{', "{\"note\":\"kept\",", 1);
+    let edits = [None, Some("{}"), Some(&*empty), Some(&*far), Some(&*more)];
+    for (version, text) in ["12", "13", "14", "15", "16"].into_iter().zip(edits) {
         let news = account.node_applied(&node("a", "u1", version, text), 5_000_001).unwrap();
         assert_eq!((news, dirty(&mut account)), (NodeNews::Altered, vec!["a".to_owned()]), "{text:?}");
         let again = account.draft("a", 5_000_002).unwrap();
@@ -194,44 +135,6 @@ fn a_node_made_anew_is_another_node() {
     assert_eq!((&*draft.uid, &*again.uid), ("u1", "u2"));
     account.written("a", &draft, "21");
     assert!(account.draft("a", 1000).is_some(), "the answer was about the old one");
-}
-
-#[test]
-fn new_pods_are_expected_until_they_are_measured() {
-    let mut account = account();
-    account.pod_applied(&pod(&PodText { placed_seconds: 100, ..on("a", "p1") })).unwrap();
-    let unmeasured = |account: &mut Account, now_ms| state(account, now_ms).unmeasured.map(|expected| expected.cpu);
-    assert!(unmeasured(&mut account, 110_000).is_some_and(|cpu| cpu > 0));
-    account.take_dirty();
-    account.passed(399_000);
-    assert_eq!(dirty(&mut account).len(), 0);
-    account.passed(400_000);
-    assert_eq!(dirty(&mut account), ["a"]);
-    assert_eq!(unmeasured(&mut account, 400_000), None);
-
-    // A measurement contains what was placed before it.
-    for (at, expected) in [(99_000, true), (100_000, false)] {
-        account.measured("a", Usage { at, cpu: 1, memory: 1 }, 400_000, 0);
-        assert_eq!(unmeasured(&mut account, 400_000).is_some(), expected, "{at}");
-    }
-}
-
-#[test]
-fn a_measurement_alone_waits_for_the_heartbeat() {
-    let mut account = account();
-    let usage = |at| Usage { at, cpu: 1, memory: 1 };
-    account.measured("a", usage(1), 1000, 60_000);
-    assert_eq!(dirty(&mut account), ["a"], "the first is news");
-    let draft = account.draft("a", 1000).unwrap();
-    account.written("a", &draft, "11");
-    account.measured("a", usage(2), 60_999, 60_000);
-    assert_eq!(dirty(&mut account).len(), 0);
-    account.measured("a", usage(2), 61_000, 60_000);
-    assert_eq!(dirty(&mut account).len(), 0, "not a new measurement");
-    account.measured("a", usage(3), 61_000, 60_000);
-    assert_eq!(dirty(&mut account), ["a"]);
-    account.measured("nowhere", usage(3), 61_000, 60_000);
-    assert_eq!(dirty(&mut account).len(), 0);
 }
 
 #[test]

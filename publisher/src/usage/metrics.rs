@@ -1,18 +1,17 @@
-//! Measured usage of nodes, from the resource metrics API (`metrics.k8s.io`) where the cluster has it.
+//! The resource metrics API (`metrics.k8s.io`), where the cluster has it. It cannot be watched.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use http::Request;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Client;
 use serde::Deserialize;
 use serde_json::Value;
-use stowage::cluster::node_state::Usage;
-use stowage::object::Quantity;
 use tokio::sync::mpsc;
 use tracing::{info, warn};
+
+use super::{Amounts, Measured, usage};
 
 const PATH: &str = "/apis/metrics.k8s.io/v1beta1/nodes";
 /// metrics-server measures every 15 seconds.
@@ -28,7 +27,7 @@ struct List {
 struct NodeMetrics {
     metadata: Meta,
     timestamp: Time,
-    usage: HashMap<String, String>,
+    usage: Amounts,
 }
 
 #[derive(Deserialize)]
@@ -37,14 +36,14 @@ struct Meta {
 }
 
 /// Sends what was measured, node by node, until nobody listens any more.
-pub async fn poll(client: Client, to: mpsc::Sender<Vec<(String, Usage)>>) {
+pub async fn poll(client: Client, to: mpsc::Sender<Vec<Measured>>) {
     let mut served = None;
     while !to.is_closed() {
         let answer = tokio::time::timeout(PATIENCE, measure(&client)).await;
         let answer = answer.unwrap_or_else(|_| Err(anyhow::anyhow!("no answer within {PATIENCE:?}")));
         let now_served = answer.is_ok();
         match answer {
-            Ok(usage) => drop(to.send(usage).await),
+            Ok(measured) => drop(to.send(measured).await),
             // Once is enough: many clusters have no metrics.
             Err(error) if served != Some(false) => {
                 warn!(error = format!("{error:#}"), "no measured usage, asking on");
@@ -59,40 +58,36 @@ pub async fn poll(client: Client, to: mpsc::Sender<Vec<(String, Usage)>>) {
     }
 }
 
-async fn measure(client: &Client) -> Result<Vec<(String, Usage)>> {
+async fn measure(client: &Client) -> Result<Vec<Measured>> {
     let list: List = client.request(Request::get(PATH).body(Vec::new())?).await?;
     // One node with a value that cannot be read is no reason to do without the others.
-    let usage = |item: Value| {
-        let read = NodeMetrics::deserialize(&item).map_err(anyhow::Error::from).and_then(|node| {
-            let usage = node.usage()?;
-            Ok((node.metadata.name, usage))
-        });
-        let name = item.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        read.inspect_err(|error| warn!(node = name, error = format!("{error:#}"), "metrics that cannot be read")).ok()
+    let read = |item: Value| {
+        let name = item.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let measured = NodeMetrics::deserialize(item).map_err(anyhow::Error::from).and_then(NodeMetrics::measured);
+        measured
+            .inspect_err(|error| warn!(node = name, error = format!("{error:#}"), "metrics that cannot be read"))
+            .ok()
     };
-    Ok(list.items.into_iter().filter_map(usage).collect())
+    Ok(list.items.into_iter().filter_map(read).collect())
 }
 
 impl NodeMetrics {
-    fn usage(&self) -> Result<Usage> {
-        let amount = |name: &str| {
-            let text = self.usage.get(name).with_context(|| format!("no usage of {name}"))?;
-            Quantity::parse(text).map_err(|error| anyhow::anyhow!("usage of {name} is {text:?}, {error}"))
-        };
-        let (cpu, memory) = (amount("cpu")?.milli_value(), amount("memory")?.value());
-        Ok(Usage { at: self.timestamp.0.as_millisecond(), cpu, memory })
+    fn measured(self) -> Result<Measured> {
+        Ok(Measured { usage: usage(&self.timestamp, &self.usage)?, node: self.metadata.name })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use stowage::cluster::node_state::Usage;
+
     use super::*;
 
     fn read(usage: &str) -> Result<Usage> {
         let json = format!(
             r#"{{"metadata":{{"name":"a"}},"timestamp":"2025-11-30T00:00:01Z","window":"20s","usage":{usage}}}"#
         );
-        serde_json::from_str::<NodeMetrics>(&json)?.usage()
+        Ok(serde_json::from_str::<NodeMetrics>(&json)?.measured()?.usage)
     }
 
     #[test]
