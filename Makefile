@@ -2,9 +2,11 @@
 
 CARGO ?= cargo
 WASM_TARGET := wasm32-wasip1
+# Where cargo builds; what is made for people lies in target/ all the same.
+BUILD := $(abspath $(or $(CARGO_TARGET_DIR),target))
 STOWAGE = $(CARGO) run --quiet --release --bin stowage --
 
-.PHONY: help setup module demo test soak lint e2e oci bench trace fuzz clean
+.PHONY: help setup module demo test soak lint control-plane e2e oci bench trace fuzz clean
 
 help: ## What there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -14,7 +16,7 @@ setup: ## Install the toolchain's wasm target (once)
 
 module: setup ## Build the module: target/stowage.wasm
 	$(CARGO) rustc --package stowage-plugin --lib --crate-type cdylib --profile module --target $(WASM_TARGET)
-	@cp target/$(WASM_TARGET)/module/stowage.wasm target/stowage.wasm && ls -l target/stowage.wasm
+	@mkdir -p target && cp $(BUILD)/$(WASM_TARGET)/module/stowage.wasm target/stowage.wasm && ls -l target/stowage.wasm
 
 demo: module ## Pack a TFJob onto one of two GPU nodes, then spread it
 	@echo
@@ -40,15 +42,23 @@ soak: setup ## The gang properties with STOWAGE_CASES random cases each (default
 	STOWAGE_CASES=$(or $(STOWAGE_CASES),50000) $(CARGO) test --package stowage-plugin --lib gang -- --nocapture
 	STOWAGE_CASES=$(or $(STOWAGE_CASES),50000) $(CARGO) test --package stowage-host-tests --test gang histories -- --nocapture
 
-# etcd, kube-apiserver and kubectl, from their Go modules. Without the version kubectl takes the server for a broken one.
+# Without the version kubectl takes the server for a broken one.
 CONTROL_PLANE := $(CURDIR)/target/control-plane
 KUBERNETES_VERSION := -X k8s.io/component-base/version.gitVersion=v1.33.4 \
 	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=33
 
-e2e: module ## The publisher and the manifests on a real API server (needs Go); with KUBE_SCHEDULER=PROGRAM, the scheduler, too
+control-plane: $(CONTROL_PLANE)/kube-apiserver ## Build etcd, kube-apiserver and kubectl from their Go modules (once)
+
+$(CONTROL_PLANE)/kube-apiserver: $(wildcard e2e/controlplane/go.* e2e/controlplane/cmd/*/main.go)
 	cd e2e/controlplane && go build -trimpath -ldflags "-s -w $(KUBERNETES_VERSION)" -o $(CONTROL_PLANE)/ ./cmd/...
-	$(CARGO) build --package stowage-publisher
-	STOWAGE_CONTROL_PLANE=$(CONTROL_PLANE) STOWAGE_PUBLISHER=$(CURDIR)/target/debug/stowage-publisher \
+	@touch $@
+
+# Figures are those of the publisher as it ships.
+PROFILE := $(if $(findstring figures,$(CASE)),release,debug)
+
+e2e: module control-plane ## Publisher and manifests on a real API server (needs Go); with KUBE_SCHEDULER=PROGRAM, the scheduler, too
+	$(CARGO) build --package stowage-publisher $(if $(findstring release,$(PROFILE)),--release)
+	STOWAGE_CONTROL_PLANE=$(CONTROL_PLANE) STOWAGE_PUBLISHER=$(BUILD)/$(PROFILE)/stowage-publisher \
 		STOWAGE_MODULE=$(CURDIR)/target/stowage.wasm $(CARGO) test --quiet --package stowage-e2e --test e2e -- $(CASE)
 
 oci: module ## The module as an OCI artifact in an image layout: target/oci
