@@ -187,10 +187,10 @@ impl Simulation {
         }
     }
 
-    /// Tells a pod to leave its node; it takes its time.
+    /// Tells a pod to leave its node; it takes its time, and no more for being told again.
     pub(super) fn terminate(&mut self, victim: &PodInfo) {
         let now = self.now;
-        let Some(stored) = self.store.same_mut(victim) else { return };
+        let Some(stored) = self.store.same_mut(victim).filter(|stored| !stored.info.is_terminating()) else { return };
         let old = stored.info.clone();
         let new = Rc::new(old.changed(|pod| {
             pod.metadata.deletion_timestamp = Some(timestamp(now));

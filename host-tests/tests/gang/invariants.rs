@@ -1,6 +1,7 @@
 //! The gang invariants, on the real module in random clusters with random histories.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::rc::Rc;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -17,9 +18,13 @@ struct History {
     nodes: Vec<i64>,
     gangs: Vec<Gang>,
     singles: Vec<i64>,
+    /// Whether these go before all gangs, or after.
+    singles_first: bool,
     node_state: NodeState,
     /// How long a victim of preemption takes to leave, in seconds.
     leaving: u8,
+    /// Milliseconds from one pod to the next.
+    pace: u16,
     disturbances: Vec<(u16, Disturbance)>,
     seed: u64,
 }
@@ -29,6 +34,8 @@ struct Gang {
     members: u32,
     min: u32,
     gpus: i64,
+    /// How many more every second member asks for.
+    more: i64,
     /// A leader that asks for no GPU.
     has_server: bool,
     priority: i32,
@@ -41,7 +48,7 @@ enum NodeState {
     None,
 }
 
-/// What disturbs a history, some milliseconds into it.
+/// What disturbs a history, so many times its pace into it.
 #[derive(Clone, Copy, Debug)]
 enum Disturbance {
     BindingFails,
@@ -52,11 +59,13 @@ enum Disturbance {
 }
 
 fn history() -> impl Strategy<Value = History> {
-    let gang = (1..6_u32, 0..3_u32, 1..4_i64, any::<bool>(), 0..2_i32).prop_map(
-        |(members, spare, gpus, has_server, priority)| Gang {
+    let more = prop_oneof![3 => Just(0), 1 => 1..3_i64];
+    let gang = (1..6_u32, 0..3_u32, 1..4_i64, more, any::<bool>(), 0..2_i32).prop_map(
+        |(members, spare, gpus, more, has_server, priority)| Gang {
             members,
             min: members.saturating_sub(spare).max(1),
             gpus,
+            more,
             has_server,
             priority,
         },
@@ -77,19 +86,15 @@ fn history() -> impl Strategy<Value = History> {
         prop::collection::vec(0..9_i64, 1..5),
         prop::collection::vec(gang, 1..4),
         prop::collection::vec(1..4_i64, 0..4),
+        prop::bool::weighted(0.2),
         node_state,
         1..31_u8,
+        prop_oneof![2 => Just(1), 1 => 1..3_000_u16],
         prop::collection::vec((0..60_u16, disturbance), 0..4),
         any::<u64>(),
     )
-        .prop_map(|(nodes, gangs, singles, node_state, leaving, disturbances, seed)| History {
-            nodes,
-            gangs,
-            singles,
-            node_state,
-            leaving,
-            disturbances,
-            seed,
+        .prop_map(|(nodes, gangs, singles, singles_first, node_state, leaving, pace, disturbances, seed)| {
+            History { nodes, gangs, singles, singles_first, node_state, leaving, pace, disturbances, seed }
         })
 }
 
@@ -109,7 +114,8 @@ impl History {
             NodeState::None => NodeStateMode::None,
         };
         let termination = Duration::from_secs(self.leaving.into());
-        let options = Options { seed: self.seed, node_state, termination, ..Options::default() };
+        let on_cycle = Rc::new(|cycles| assert!(cycles < 3_000, "pods are tried again and again"));
+        let options = Options { seed: self.seed, node_state, termination, on_cycle, ..Options::default() };
         let nodes = self.nodes.iter().enumerate().map(|(at, gpus)| node(&format!("gpu-{at}"), *gpus));
         // Without any node the scheduler asks nobody.
         let nodes = nodes.chain([node("cpu", 0)]);
@@ -117,16 +123,18 @@ impl History {
         let mut arrivals: Vec<Spec> = Vec::new();
         for (at, gang) in self.gangs.iter().enumerate() {
             arrivals.extend((0..gang.members).map(|index| {
-                let gpus = if gang.has_server && index == 0 { 0 } else { gang.gpus };
+                let gpus = if gang.has_server && index == 0 { 0 } else { gang.gpus + gang.more * i64::from(index % 2) };
                 Spec::member(name(at), index, gang.min, gpus).priority(gang.priority)
             }));
         }
         let singles = self.singles.iter().enumerate();
-        arrivals.extend(singles.map(|(at, gpus)| Spec::single(&format!("single{at}"), *gpus)));
+        let priority = if self.singles_first { 2 } else { 0 };
+        arrivals.extend(singles.map(|(at, gpus)| Spec::single(&format!("single{at}"), *gpus).priority(priority)));
         let mut seed = self.seed;
         while !arrivals.is_empty() {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let at = (seed >> 33) as usize % arrivals.len();
+            world.clock += Duration::from_millis((self.pace - 1).into());
             world.submit(&arrivals.swap_remove(at));
         }
         for (at, disturbance) in &self.disturbances {
@@ -145,7 +153,7 @@ impl History {
                     Change::SetNode(Box::new(node(&format!("new-{at}"), i64::from(gpus % 9)).node))
                 }
             };
-            world.sim.at(Duration::from_millis((*at).into()), change);
+            world.sim.at(Duration::from_millis(u64::from(*at) * u64::from(self.pace)), change);
         }
         world.run();
         // A quiet cluster has no clock. These let it pass the time after which slots end that nobody comes for.
@@ -175,14 +183,14 @@ impl History {
         let running = world.running(name);
         // I9: who waits for the gang knows for what. Once the gang runs, whoever comes late is on its own; and a module that
         // does not know of a full node is not asked.
-        let tells = running < min && !members_vanish && !matches!(self.node_state, NodeState::None);
+        let evicted = members.len() < gang.members as usize;
+        let tells = running < min && !evicted && !members_vanish && !matches!(self.node_state, NodeState::None);
         for pod in members.iter().filter(|pod| tells && pod.info.node_name().is_none()) {
             let reason = world.reason(pod.info.object.name());
             assert!(reason.contains(&format!("gang ml/{name}: ")), "{name} waits for {reason:?}");
         }
         // I1, I2, I7: whoever starts has the others with it, at once. I5: nor does an interruption leave it in part while
         // there is room.
-        let evicted = members.len() < gang.members as usize;
         if !interrupted && !evicted {
             assert!(running == 0 || running >= min, "{name} runs {running} of {min}{}", world.story());
             let mut bound: Vec<Duration> = members
@@ -206,8 +214,8 @@ impl History {
         let workers_needed = if running == 0 { min.min(members.len()) - servers.min(min) } else { 1 };
         let one_each = matches!(self.node_state, NodeState::None);
         let free = world.free();
-        let room: i64 =
-            free.values().map(|free| if one_each { i64::from(*free >= gang.gpus) } else { free / gang.gpus }).sum();
+        let gpus = gang.gpus + gang.more;
+        let room: i64 = free.values().map(|free| if one_each { i64::from(*free >= gpus) } else { free / gpus }).sum();
         let workers_wait = waiting.len() > servers;
         let counted = if one_each && running == 0 { min } else { workers_needed };
         let fits = room >= counted as i64 && !free.is_empty();
@@ -266,15 +274,17 @@ fn hold_in_random_histories() {
 
 #[test]
 fn hold_where_they_once_did_not() {
-    let gang = |members, min, gpus, has_server, priority| Gang { members, min, gpus, has_server, priority };
+    let gang = |members, min, gpus, has_server, priority| Gang { members, min, gpus, more: 0, has_server, priority };
     let histories = [
         // A node was refused to a member for a pod that was on its way out, and then never tried again.
         History {
             nodes: vec![7, 6],
             gangs: vec![gang(5, 3, 3, false, 1), gang(1, 1, 1, false, 0), gang(3, 2, 1, true, 0)],
             singles: vec![2],
+            singles_first: false,
             node_state: NodeState::Exact,
             leaving: 1,
+            pace: 1,
             disturbances: vec![(10, Disturbance::MemberDeleted(173)), (12, Disturbance::NodeLost(73))],
             seed: 8_344_945_049_402_489_458,
         },
@@ -283,8 +293,10 @@ fn hold_where_they_once_did_not() {
             nodes: vec![5],
             gangs: vec![gang(3, 3, 1, false, 1), gang(4, 4, 1, false, 0), gang(4, 3, 2, true, 1)],
             singles: vec![2, 3],
+            singles_first: false,
             node_state: NodeState::Exact,
             leaving: 1,
+            pace: 1,
             disturbances: vec![(13, Disturbance::NodeAdded(30))],
             seed: 283_092_526_810_164_187,
         },
@@ -293,8 +305,10 @@ fn hold_where_they_once_did_not() {
             nodes: vec![3],
             gangs: vec![gang(2, 2, 2, false, 1)],
             singles: vec![2],
+            singles_first: false,
             node_state: NodeState::Lag(24_001),
             leaving: 1,
+            pace: 1,
             disturbances: vec![(2, Disturbance::NodeAdded(47)), (6, Disturbance::BindingFails)],
             seed: 4_881_984_635_464_181_238,
         },
@@ -303,8 +317,10 @@ fn hold_where_they_once_did_not() {
             nodes: vec![1, 7],
             gangs: vec![gang(5, 5, 1, false, 1), gang(3, 3, 2, false, 0), gang(3, 2, 1, false, 1)],
             singles: vec![2],
+            singles_first: false,
             node_state: NodeState::Exact,
             leaving: 1,
+            pace: 1,
             disturbances: vec![
                 (41, Disturbance::MemberDeleted(192)),
                 (50, Disturbance::NodeAdded(194)),
@@ -317,18 +333,46 @@ fn hold_where_they_once_did_not() {
             nodes: vec![3],
             gangs: vec![gang(4, 4, 1, false, 0), gang(2, 2, 1, true, 1)],
             singles: vec![3, 1, 1],
+            singles_first: false,
             node_state: NodeState::Exact,
             leaving: 1,
+            pace: 1,
             disturbances: vec![(5, Disturbance::BindingFails)],
             seed: 5_071_817_409_300_590_001,
+        },
+        // Without node state, nodes were refused where siblings of another kind had been planned on a guess.
+        History {
+            nodes: vec![4, 4, 5],
+            gangs: vec![gang(1, 1, 1, false, 0), Gang { more: 1, ..gang(3, 3, 3, false, 0) }],
+            singles: vec![],
+            singles_first: false,
+            node_state: NodeState::None,
+            leaving: 1,
+            pace: 1,
+            disturbances: vec![(0, Disturbance::NodeAdded(56))],
+            seed: 15_925_316_874_543_058_147,
+        },
+        // Reserve turned nominated members of two gangs away, who woke each other until the victims had left.
+        History {
+            nodes: vec![4, 2, 4],
+            gangs: vec![gang(5, 4, 1, false, 1), gang(4, 4, 1, false, 1)],
+            singles: vec![3, 3, 1],
+            singles_first: false,
+            node_state: NodeState::Exact,
+            leaving: 30,
+            pace: 1,
+            disturbances: vec![],
+            seed: 1_786_804_958_600_249_381,
         },
         // A higher gang's members were nominated where a gang that had begun had the places of its rest.
         History {
             nodes: vec![2, 7, 1, 7],
             gangs: vec![gang(5, 3, 2, false, 1), gang(5, 4, 1, false, 0), gang(4, 2, 1, true, 0)],
             singles: vec![3, 2],
+            singles_first: false,
             node_state: NodeState::Lag(673),
             leaving: 1,
+            pace: 1,
             disturbances: vec![],
             seed: 15_245_907_953_317_071_474,
         },

@@ -236,7 +236,7 @@ impl Book {
         let Some(gang) = self.gang(at) else {
             return Rejection::incomplete("", 0, 0);
         };
-        let kind = self.gang(no_plan.gang).and_then(|gang| gang.kinds.get(usize::from(no_plan.kind)));
+        let kind = self.kind(no_plan.gang, no_plan.kind);
         // Preemption for one member is worth a try only if the whole gang fits on emptier nodes.
         let empty = Question { gang: at, empty_nodes: true, ..Question::default() };
         let may_help = self.plan(&empty, facts).is_ok();

@@ -33,7 +33,12 @@ impl Book {
         match room {
             Ok(()) => {
                 self.current.passed.push(node);
-                Ok(())
+                if self.is_worth_its_nomination(node, facts) {
+                    return Ok(());
+                }
+                self.current.passed.pop();
+                let gang = own.and_then(|(at, _)| self.gang(at)).map_or("", |gang| &*gang.key);
+                Err(reasons::not_enough_for_all(gang))
             }
             Err((holder, resource)) => {
                 self.note_turned_away(node);
@@ -41,6 +46,13 @@ impl Book {
                 Err(reasons::held_for(facts.node_name(node), resource, gang, facts))
             }
         }
+    }
+
+    /// Whether a member that is nominated would be let through here. If Reserve turned it away it would lose its nomination,
+    /// which wakes all pods of its priority: those that wait for the same victims would do so in turns, without a pause.
+    fn is_worth_its_nomination(&self, node: NodeRow, facts: &impl Facts) -> bool {
+        let (Some(nominated), Some(plan)) = (self.current.nominated, &self.current.plan) else { return true };
+        nominated == node && self.settle_plan(plan.clone(), node, facts).is_ok()
     }
 
     /// The scheduler counts a pod in that is nominated to the node. If it then refuses the node to the member whose place
@@ -94,14 +106,13 @@ impl Book {
         {
             return false;
         }
-        let here = || plan.iter().filter(|planned| planned.node == node);
+        // Where nothing is known the plan is a guess; it is made again with the nodes that pass.
         if !facts.is_known(node) {
-            return here().next().is_none();
+            return true;
         }
-        let request = |planned: &Planned, id| {
-            let kind = self.gang(planned.gang).and_then(|gang| gang.kinds.get(usize::from(planned.kind)));
-            kind.map_or(0, |kind| kind.request.get(id))
-        };
+        let here = || plan.iter().filter(|planned| planned.node == node);
+        let request =
+            |planned: &Planned, id| self.kind(planned.gang, planned.kind).map_or(0, |kind| kind.request.get(id));
         here().next().is_none()
             || self.current.request.iter().all(|(id, amount)| {
                 let planned = here().map(|planned| request(planned, id)).fold(0, i64::saturating_add);
@@ -113,7 +124,7 @@ impl Book {
     /// What slots hold of a resource on a node, but for those left out.
     pub(super) fn held_of(&self, node: NodeRow, id: ResourceId, leave_out: impl Fn(&Slot) -> bool) -> i64 {
         let slots = self.held.on(node).iter().filter(|slot| !leave_out(slot));
-        let kinds = slots.filter_map(|slot| self.gang(slot.gang)?.kinds.get(usize::from(slot.kind)));
+        let kinds = slots.filter_map(|slot| self.kind(slot.gang, slot.kind));
         kinds.map(|kind| kind.request.get(id)).fold(0, i64::saturating_add)
     }
 

@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 
 use crate::policy::gang::planner::NodeRow;
-use crate::sort::sort;
 use crate::sorted_map::SortedMap;
 
 /// A place for one member of a kind of a gang.
@@ -46,11 +45,14 @@ impl Held {
         }
     }
 
-    /// Gangs that hold slots, each once, ascending.
+    /// Gangs that hold slots, each once.
     pub fn holders(&self) -> Vec<usize> {
-        let mut holders: Vec<usize> = self.by_node.values().flatten().map(|slot| slot.gang).collect();
-        sort(&mut holders);
-        holders.dedup();
+        let mut holders = Vec::new();
+        for slot in self.by_node.values().flatten() {
+            if !holders.contains(&slot.gang) {
+                holders.push(slot.gang);
+            }
+        }
         holders
     }
 }

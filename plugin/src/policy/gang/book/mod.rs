@@ -207,6 +207,11 @@ impl Book {
         self.gangs.get(at).and_then(Option::as_ref)
     }
 
+    /// A kind of the gang's members.
+    fn kind(&self, gang: usize, kind: u16) -> Option<&Kind> {
+        self.gang(gang)?.kinds.get(usize::from(kind))
+    }
+
     fn gang_mut(&mut self, at: usize) -> Option<&mut Gang> {
         self.gangs.get_mut(at).and_then(Option::as_mut)
     }

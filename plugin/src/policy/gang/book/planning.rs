@@ -136,9 +136,7 @@ impl Book {
     ) -> Result<Vec<Planned>, NoPlan> {
         let Some(gang) = self.gang(question.gang) else { return Ok(Vec::new()) };
         let nothing = Kind { request: Resources::new(), rules: 0, per_node: u32::MAX };
-        let kind_of = |demand: &Demand| {
-            self.gang(demand.gang).and_then(|gang| gang.kinds.get(usize::from(demand.kind))).unwrap_or(&nothing)
-        };
+        let kind_of = |demand: &Demand| self.kind(demand.gang, demand.kind).unwrap_or(&nothing);
         let kinds: Vec<&Kind> = demands.iter().map(kind_of).collect();
         let fixed = question.fixed.zip(question.member).and_then(|(node, member)| {
             let at = demands.iter().position(|demand| is_of(demand, question.gang, member))?;
@@ -200,18 +198,16 @@ fn assign(demands: &[Demand], placements: &[planner::Placement], question: &Ques
 }
 
 impl<F: Facts> View<'_, F> {
-    /// Slots on the node that stay out of reach.
-    fn slots(&self, node: NodeRow) -> impl Iterator<Item = &Kind> {
+    /// What has a place on the node: slots that stay out of reach, gangs with precedence, the member with a fixed place.
+    #[inline(never)]
+    fn places(&self, node: NodeRow) -> Vec<&Kind> {
         let slots = self.book.held.on(node).iter();
-        slots
+        let slots = slots
             .filter(|slot| !self.gives_way.get(slot.gang).copied().unwrap_or(false))
-            .filter_map(|slot| self.book.gang(slot.gang)?.kinds.get(usize::from(slot.kind)))
-    }
-
-    /// Places on the node that gangs with precedence take.
-    fn taken(&self, node: NodeRow) -> impl Iterator<Item = &Kind> {
+            .map(|slot| (slot.gang, slot.kind));
         let taken = self.question.taken.iter().filter(move |planned| planned.node == node);
-        taken.filter_map(|planned| self.book.gang(planned.gang)?.kinds.get(usize::from(planned.kind)))
+        let taken = taken.map(|planned| (planned.gang, planned.kind));
+        slots.chain(taken).filter_map(|(gang, kind)| self.book.kind(gang, kind)).chain(self.fixed_here(node)).collect()
     }
 
     /// Whether what the scheduler told of the member at hand leaves the node open to this kind.
@@ -244,8 +240,7 @@ impl<F: Facts> Nodes for View<'_, F> {
             return self.facts.allocatable(node, resource);
         }
         let freed = self.question.freed.filter(|(at, _)| *at == node).map_or(0, |(_, freed)| freed.get(resource));
-        let kinds = self.slots(node).chain(self.taken(node)).chain(self.fixed_here(node));
-        let used = kinds.map(|kind| kind.request.get(resource)).fold(0, i64::saturating_add);
+        let used = self.places(node).iter().map(|kind| kind.request.get(resource)).fold(0, i64::saturating_add);
         let nominated = self.book.nominated(self.question.gang, node, resource, self.facts);
         self.facts.free(node, resource).saturating_add(freed).saturating_sub(used).saturating_sub(nominated)
     }
@@ -258,8 +253,9 @@ impl<F: Facts> Nodes for View<'_, F> {
             return u32::MAX;
         }
         // The scheduler has shown room for one pod, no more; nor is it known how much a slot leaves.
-        let others = self.slots(node).chain(self.taken(node)).chain(self.fixed_here(node)).next().is_some();
-        u32::from(!others && !self.gang.members.iter().any(|member| member.place == Place::Placed(node)))
+        u32::from(
+            self.places(node).is_empty() && !self.gang.members.iter().any(|member| member.place == Place::Placed(node)),
+        )
     }
 
     fn allows(&self, node: NodeRow, kind: usize) -> bool {

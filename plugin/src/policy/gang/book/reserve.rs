@@ -38,7 +38,7 @@ impl Book {
     }
 
     /// The plan with the member at hand on the node that the scheduler chose, and its kind on nodes that it accepts.
-    fn settle_plan(
+    pub(super) fn settle_plan(
         &self,
         mut plan: Vec<Planned>,
         node: NodeRow,
@@ -94,11 +94,10 @@ impl Book {
             for slot in in_the_way.into_iter().filter(|slot| gives_way.get(slot.gang).copied().unwrap_or(false)) {
                 let request = |id| {
                     let here = plan.iter().filter(|planned| planned.node == node);
-                    let kinds =
-                        here.filter_map(|planned| self.gang(planned.gang)?.kinds.get(usize::from(planned.kind)));
+                    let kinds = here.filter_map(|planned| self.kind(planned.gang, planned.kind));
                     kinds.map(|kind| kind.request.get(id)).fold(0, i64::saturating_add)
                 };
-                let kind = self.gang(slot.gang).and_then(|gang| gang.kinds.get(usize::from(slot.kind)));
+                let kind = self.kind(slot.gang, slot.kind);
                 let collides = !facts.is_known(node)
                     || kind.is_some_and(|kind| {
                         kind.request.iter().any(|(id, amount)| {

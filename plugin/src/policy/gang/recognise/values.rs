@@ -53,36 +53,45 @@ pub(super) fn wait(value: &str) -> Result<(u32, Option<u32>), Fault> {
     Ok((asked.min(LONGEST_WAIT_SECONDS), (asked > LONGEST_WAIT_SECONDS).then_some(asked)))
 }
 
-/// A Go duration in milliseconds, rounded down; `None` for anything else and for negative ones.
+/// Go's units of time, in nanoseconds. None begins with one before it.
+const UNITS: [(&[u8], u64); 8] = [
+    (b"ns", 1),
+    (b"us", 1_000),
+    ("\u{b5}s".as_bytes(), 1_000),
+    ("\u{3bc}s".as_bytes(), 1_000),
+    (b"ms", 1_000_000),
+    (b"s", 1_000_000_000),
+    (b"m", 60_000_000_000),
+    (b"h", 3_600_000_000_000),
+];
+
+/// A Go duration in milliseconds, rounded down, to six places after the point; `None` for anything else and for negative
+/// ones.
 fn duration_ms(text: &str) -> Option<u64> {
-    let mut rest = text;
+    let mut rest = text.as_bytes();
     let mut total = 0_u64;
     while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, tail) = rest.split_at_checked(digits)?;
-        let unit = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
-        let (unit, tail) = tail.split_at_checked(unit)?;
-        let nanoseconds = match unit {
-            "ns" => 1_u64,
-            "us" | "µs" | "μs" => 1_000,
-            "ms" => 1_000_000,
-            "s" => 1_000_000_000,
-            "m" => 60_000_000_000,
-            "h" => 3_600_000_000_000,
-            _ => return None,
-        };
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if whole.is_empty() && fraction.is_empty() {
-            return None;
+        let (mut whole, mut fraction, mut parts, mut digits) = (0_u64, 0_u64, 0_u64, false);
+        while let [byte, tail @ ..] = rest {
+            match byte {
+                b'.' if parts == 0 => parts = 1,
+                b'0'..=b'9' => {
+                    let digit = u64::from(byte.saturating_sub(b'0'));
+                    digits = true;
+                    if parts == 0 {
+                        whole = whole.checked_mul(10)?.checked_add(digit)?;
+                    } else if parts < 1_000_000 {
+                        (fraction, parts) = (fraction.checked_mul(10)?.checked_add(digit)?, parts.checked_mul(10)?);
+                    }
+                }
+                _ => break,
+            }
+            rest = tail;
         }
-        let mut place = nanoseconds;
-        let mut amount = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok()?.checked_mul(nanoseconds)? };
-        for digit in fraction.chars() {
-            place = place.checked_div(10)?;
-            amount = amount.checked_add(place.checked_mul(digit.to_digit(10)?.into())?)?;
-        }
-        total = total.checked_add(amount)?;
-        rest = tail;
+        let (unit, nanoseconds) = UNITS.iter().find(|(unit, _)| digits && rest.starts_with(unit))?;
+        rest = rest.get(unit.len()..)?;
+        let fraction = fraction.checked_mul(*nanoseconds)?.checked_div(parts.max(1))?;
+        total = total.checked_add(whole.checked_mul(*nanoseconds)?)?.checked_add(fraction)?;
     }
     (!text.is_empty()).then_some(total.div_euclid(1_000_000))
 }
@@ -130,6 +139,9 @@ mod tests {
             (".5s", Some(500)),
             ("1m1ms", Some(60_001)),
             ("900us", Some(0)),
+            ("2500µs", Some(2)),
+            ("1.0005h1ms", Some(3_601_801)),
+            ("0.1234567890s", Some(123)),
             ("0s", Some(0)),
             ("", None),
             ("600", None),
