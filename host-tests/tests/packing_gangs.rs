@@ -58,7 +58,7 @@ struct Started {
     nodes: usize,
 }
 
-fn run(module: &Module, policy: &'static str, seed: u64) -> Started {
+fn run(module: &Module, policy: &'static str, seed: u64, jobs: &[Job]) -> Started {
     let module = module.clone();
     let factory: PluginFactory = Box::new(move |handle: Rc<dyn Handle>| {
         Ok(Box::new(WasmPlugin::new(&module, policy, handle, host::Options::default())?) as Box<dyn Plugin>)
@@ -70,7 +70,6 @@ fn run(module: &Module, policy: &'static str, seed: u64) -> Started {
     };
     let options = Options { seed, ..Options::default() };
     let mut simulation = Simulation::new((0..NODES).map(node), [], factory, options).expect("the module starts");
-    let jobs = jobs(&mut StdRng::seed_from_u64(seed));
     let mut time = Duration::ZERO;
     for (job, Job { members, gpus, cpu }) in jobs.iter().enumerate() {
         for member in 0..*members {
@@ -109,7 +108,7 @@ fn at_least_as_many_gangs_start_as_with_binpack_on_no_more_nodes() {
     let module = Module::from_bytes(stowage_host::builtin_module()).expect("our own module loads");
     let all = |policy| {
         (0..60)
-            .map(|seed| run(&module, policy, seed))
+            .map(|seed| run(&module, policy, seed, &jobs(&mut StdRng::seed_from_u64(seed))))
             .fold(Started::default(), |sum, one| Started { gangs: sum.gangs + one.gangs, nodes: sum.nodes + one.nodes })
     };
     let (packing, binpack) = (all("{}"), all(r#"{"weights":{"packing":0}}"#));
@@ -117,4 +116,30 @@ fn at_least_as_many_gangs_start_as_with_binpack_on_no_more_nodes() {
     assert!(packing.gangs >= binpack.gangs, "{packing:?} {binpack:?}");
     // Nodes per gang, without rounding.
     assert!(packing.nodes * binpack.gangs <= binpack.nodes * packing.gangs, "{packing:?} {binpack:?}");
+}
+
+/// Small pods on half of the GPUs, then jobs that want whole nodes, as the policy was told to expect.
+fn whole_nodes_last(rng: &mut StdRng) -> Vec<Job> {
+    let mut left = NODES * GPUS / 2;
+    let mut jobs = Vec::new();
+    while left > 0 {
+        let gpus = (*[1, 1, 2, 4].choose(rng).expect("some")).min(left);
+        left -= gpus;
+        jobs.push(Job { members: 1, gpus, cpu: *[2, 4, 12].choose(rng).expect("some") });
+    }
+    jobs.extend((0..NODES / 2).map(|_| Job { members: 2, gpus: GPUS, cpu: 1 }));
+    jobs
+}
+
+#[test]
+fn whole_nodes_stay_free_for_jobs_that_are_expected() {
+    let module = Module::from_bytes(stowage_host::builtin_module()).expect("our own module loads");
+    let started = |policy| {
+        let run = |seed| run(&module, policy, seed, &whole_nodes_last(&mut StdRng::seed_from_u64(seed))).gangs;
+        (0..30).map(run).sum::<usize>()
+    };
+    let (packing, binpack) =
+        (started(r#"{"packing":{"expected":[{"pods":5,"gpus":8}]}}"#), started(r#"{"weights":{"packing":0}}"#));
+    println!("jobs of two whole nodes with packing: {packing}, with binpack alone: {binpack}");
+    assert!(packing >= binpack, "{packing} {binpack}");
 }

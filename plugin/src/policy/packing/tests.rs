@@ -63,6 +63,15 @@ fn what_nobody_else_can_use_is_taken_first() {
 }
 
 #[test]
+fn one_of_eight_devices_is_missed_as_much_as_one_of_four() {
+    let nodes = [node(64_000, &[1000; 8]), node(64_000, &[&[0; 4][..], &[1000; 4]].concat()), node(64_000, &[1000; 7])];
+    let mut packing = packing(&[(pod(4, 1000, 4000), 10), (pod(1, 1000, 4000), 10)], &nodes);
+    let found: Vec<f64> = regrets(&mut packing, &pod(1, 1000, 4000), 3).into_iter().flatten().collect();
+    assert_eq!(found[0], found[1], "either ends the room of a pod of four");
+    assert!(found[1] > found[2] + 500.0, "three of the seven are of no use to pods of four: {found:?}");
+}
+
+#[test]
 fn members_of_a_gang_count_as_what_they_take_of_a_node_together() {
     let nodes = [node(64_000, &[1000; 8]), node(64_000, &[&[0; 6][..], &[1000; 2]].concat())];
     let small = pod(1, 1000, 1000);

@@ -23,16 +23,18 @@ impl Lens {
         Self { per_cpu: per(typical.shape.cpu), per_memory: per(typical.shape.memory), typical }
     }
 
-    /// Room for as many pods as fit, fractions of a pod included: what the devices have, or what cpu and memory suffice
-    /// for if that is less. Nothing if not even one fits.
+    /// Room for as many pods as fit: what the devices have, or what cpu and memory suffice for if that is less, fractions
+    /// of a pod included. Nothing if not even one fits.
     pub fn usable(&self, free: Free, room: &Room) -> Micro {
         let shape = &self.typical.shape;
         if free.cpu < shape.cpu || free.memory < shape.memory {
             return 0;
         }
         let value = if shape.devices > 1 {
-            // A pod that needs several is served by unused devices only.
-            if room.unused < shape.devices { 0.0 } else { f64::from(room.unused) * 1000.0 }
+            // A pod that needs several is served by unused devices only, and what is left after the last whole pod is of no
+            // use to its like: taking one of eight devices costs pods of four as much as taking one of four, a pod.
+            let pods = room.unused.checked_div(shape.devices).unwrap_or(0);
+            f64::from(pods.saturating_mul(shape.devices)) * 1000.0
         } else if room.largest < shape.milli {
             0.0
         } else {
@@ -73,6 +75,8 @@ mod tests {
             "unused devices and the hole that is good for shares"
         );
         assert_eq!(usable(2, 1000, 1000, PLENTY, &pool), 2_000_000, "unused devices only");
+        let seven = Pool::by_device(Kind(0), 1000, [1000; 7]);
+        assert_eq!(usable(4, 1000, 1000, PLENTY, &seven), 4_000_000, "whole pods only");
         assert_eq!(usable(3, 1000, 1000, PLENTY, &pool), 0, "not even one fits");
         assert_eq!(usable(1, 250, 0, Free { cpu: 0, memory: 0 }, &pool), 2_485_000, "nothing else is asked for");
     }
