@@ -262,3 +262,55 @@ fn watch_runs_again_when_a_file_changes() {
     assert!(before.starts_with("5 placed, 0 pending"), "{before}");
     assert!(after.starts_with("0 placed, 5 pending"), "{after}");
 }
+
+#[test]
+fn cases_that_cannot_fail_are_faults() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("idle-case");
+    std::fs::create_dir_all(&folder).unwrap();
+    for file in ["cluster.yaml", "workload.yaml"] {
+        std::fs::copy(example(file), folder.join(file)).unwrap();
+    }
+    for (case, message) in [
+        ("about: nothing\n", "expects nothing; it can hold placements, "),
+        ("seeds: 0\nplaced: 5\n", "nothing is run"),
+        ("noneOf: {tf-smoke-gpu-ps-0: [elsewhere]}\n", "there is no node elsewhere"),
+        ("gone: [tf-smoke-gpu-ps-1]\n", "there is no pod tf-smoke-gpu-ps-1; did you mean default/tf-smoke-gpu-ps-0?"),
+        ("placed: 5\ntimeline: [{at: 1s, deletePod: nobody}]\n", "there is no pod nobody"),
+        ("placed: 5\ntimeline: [{at: 1s, deleteNode: nowhere}]\n", "there is no node nowhere"),
+    ] {
+        std::fs::write(folder.join("expect.yaml"), case).unwrap();
+        let output = stowage(&["test", folder.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2), "{case}: {}", stdout(&output));
+        assert!(stdout(&output).contains(message), "{case}: {}", stdout(&output));
+    }
+    let budget = temporary("budget.json", r#"{"calls": {"prescor": {"fuel": 1}}}"#);
+    let output = stowage(&["bench", "--nodes", "1", "--budget", budget.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("calls.prescor is no call of the module; did you mean prescore?"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn pods_that_had_to_leave_are_told() {
+    let cluster = temporary(
+        "full.yaml",
+        "kind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: 1, memory: 1Gi, pods: 9}}\n---\nkind: Pod\nmetadata: \
+         {name: low}\nspec: {nodeName: n, priority: 0, containers: [{name: c, resources: {requests: {cpu: 1}}}]}\n",
+    );
+    let workload = temporary(
+        "high.yaml",
+        "kind: Pod\nmetadata: {name: high}\nspec: {priority: 9, containers: [{name: c, resources: {requests: {cpu: 1}}}]}\n",
+    );
+    let args = ["run", "-c", cluster.to_str().unwrap(), "-w", workload.to_str().unwrap()];
+    let text = stdout(&stowage(&args));
+    assert!(text.contains("EVICTED") && text.contains("1 placed, 0 pending, 1 evicted, "), "{text}");
+    let outcome: Value = serde_json::from_slice(&stowage(&[&args[..], &["-o", "json"]].concat()).stdout).unwrap();
+    assert_eq!(outcome["evicted"], serde_json::json!([{"pod": "default/low", "node": "n"}]));
+    // Nor is an input lost to a careless name.
+    let output = stowage(&[&args[..], &["--anonymize", cluster.to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("is an input, and would be overwritten"), "{}", stderr(&output));
+}

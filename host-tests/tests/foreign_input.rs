@@ -227,3 +227,25 @@ fn faulty_scenarios_name_their_file() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stdout).contains("cannot read ./elsewhere.json"));
 }
+
+#[test]
+fn a_recording_that_was_cut_off_is_no_answer() {
+    let folder = folder("cut-off");
+    let recorded = stowage(&folder, &["record", "-c", "cluster.yaml", "-w", "workload.yaml", "--to", "run.jsonl"]);
+    assert!(recorded.status.success());
+    let lines = std::fs::read_to_string(folder.join("run.jsonl")).unwrap();
+    let after = |count: usize| lines.split_inclusive('\n').take(count).collect::<String>();
+    let half = after(7);
+    for (text, message) in [
+        (half.clone(), "cut off after line 7"),
+        (half[..half.len() - 20].to_owned(), "line 7 is cut off"),
+        (format!("{lines}{half}"), "the recording has ended before"),
+    ] {
+        std::fs::write(folder.join("cut.jsonl"), text).unwrap();
+        let output = stowage(&folder, &["replay", "cut.jsonl"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}: {said}");
+        assert!(said.contains(message), "{said}");
+    }
+    assert!(stowage(&folder, &["replay", "run.jsonl"]).status.success());
+}

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 
 use super::EXPECTATION_FAILED;
 use super::output::{Format, Table, line, say};
+use crate::hint::did_you_mean;
 use crate::host::Module;
 use crate::measurement::{Budget, Measurement};
 use crate::trial::read_policy;
@@ -54,6 +55,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let loaded = Module::from_bytes(bytes).with_context(|| module.clone())?;
     let policy = args.policy.as_deref().map(|path| read_policy(path, &loaded)).transpose()?.unwrap_or_default();
     let measured = Measurement::of(bytes, &policy, &args.nodes).with_context(|| module)?;
+    let calls: Vec<&str> = measured.clusters.iter().flat_map(|cluster| cluster.calls.keys().copied()).collect();
+    if let Some(other) = budget.calls.keys().find(|call| !calls.contains(&call.as_str())) {
+        bail!("the budget's calls.{other} is no call of the module{}", did_you_mean(other, calls));
+    }
     match args.output {
         Format::Json => line(serde_json::to_string_pretty(&measured)?),
         Format::Table => print(&measured),

@@ -56,6 +56,19 @@ impl Inputs {
         self.cluster.iter().chain(&self.workload).chain(&self.policy).chain(&self.module).cloned().collect()
     }
 
+    /// Whether a file to be written is none of these.
+    ///
+    /// # Errors
+    /// When it is one of them, which would be lost.
+    pub fn expect_other(&self, written: &Path) -> anyhow::Result<()> {
+        let same =
+            |file: &PathBuf| file.canonicalize().is_ok_and(|file| written.canonicalize().is_ok_and(|it| it == file));
+        if self.files().iter().any(same) {
+            bail!("{} is an input, and would be overwritten", written.display());
+        }
+        Ok(())
+    }
+
     /// Reads the files.
     pub fn read(&self) -> anyhow::Result<Trial> {
         let stdin =

@@ -32,6 +32,7 @@ pub struct Args {
 /// # Errors
 /// When an input is bad or the recording cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.inputs.expect_other(&args.to)?;
     let trial = args.inputs.read()?;
     let out: Box<dyn Write> = if args.to == Path::new("-") {
         Box::new(BufWriter::new(std::io::stdout()))

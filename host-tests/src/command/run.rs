@@ -54,6 +54,7 @@ fn run_once(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let trial = args.inputs.read()?;
     if let Some(path) = &args.anonymize {
+        args.inputs.expect_other(path)?;
         write_anonymous(&trial, path)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -106,10 +107,20 @@ fn print(outcome: &Outcome) {
         table.print();
         line("");
     }
+    if !outcome.evicted.is_empty() {
+        let mut table = Table::new(["EVICTED", "FROM NODE"]);
+        outcome.evicted.iter().for_each(|pod| table.row([&pod.pod, &pod.node]));
+        table.print();
+        line("");
+    }
     nodes(&outcome.nodes).print();
     line("");
+    let evicted = match outcome.evicted.len() {
+        0 => String::new(),
+        evicted => format!("{evicted} evicted, "),
+    };
     line(format_args!(
-        "{} placed, {} pending, {} scheduling cycles, {} s simulated",
+        "{} placed, {} pending, {evicted}{} scheduling cycles, {} s simulated",
         outcome.placements.len(),
         outcome.pending.len(),
         outcome.cycles,

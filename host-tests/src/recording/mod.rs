@@ -36,6 +36,8 @@ pub enum Line {
     Pod(Value),
     /// A call.
     Call(Box<Call>),
+    /// The last line: how many calls there were. Without it the recording was cut off.
+    End(u64),
 }
 
 /// A call of the module and its answer.

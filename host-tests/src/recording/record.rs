@@ -36,6 +36,7 @@ impl Tape {
     /// # Errors
     /// When it could not be written.
     pub fn finish(&mut self) -> anyhow::Result<u64> {
+        self.write(&Line::End(self.calls));
         let fault = self.fault.take().or_else(|| self.out.flush().err());
         fault.map_or(Ok(self.calls), Err).context("cannot write the recording")
     }

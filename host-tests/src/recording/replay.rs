@@ -52,11 +52,15 @@ pub fn replay(
 ) -> anyhow::Result<Replayed> {
     let cluster = Rc::new(Snapshot::new(log));
     let (mut recorded_policy, mut plugin, mut pods, mut calls) = (None, None, Vec::new(), 0);
+    let (mut last, mut ended) = (0, false);
     for (at, text) in recording.lines().enumerate() {
         let at = at + 1;
         let text = text.with_context(|| format!("line {at} cannot be read"))?;
-        let line: Line = serde_json::from_str(&text)
-            .map_err(|error| anyhow::anyhow!("line {at} is no line of a recording: {error}"))?;
+        let line: Line = serde_json::from_str(&text).map_err(|error| no_line(at, &error))?;
+        if ended {
+            bail!("line {at}: the recording has ended before");
+        }
+        last = at;
         match (line, &recorded_policy) {
             (Line::Recording { schema_version, policy }, None) => {
                 if schema_version != "v1" {
@@ -78,6 +82,8 @@ pub fn replay(
             (Line::Pod(pod), _) => {
                 pods.push(Rc::new(PodObject::from_json(&pod).with_context(|| format!("line {at}"))?));
             }
+            (Line::End(recorded), _) if recorded == calls => ended = true,
+            (Line::End(recorded), _) => bail!("line {at}: {recorded} calls were recorded, {calls} are here"),
             (Line::Call(call), _) => {
                 let Some(plugin) = &mut plugin else { bail!("line {at}: a call before the module has started") };
                 calls += 1;
@@ -93,7 +99,20 @@ pub fn replay(
     if recorded_policy.is_none() {
         bail!("the recording is empty");
     }
+    if !ended {
+        bail!("the recording was cut off after line {last}; up to there every answer is as recorded");
+    }
     Ok(Replayed { calls, difference: None })
+}
+
+fn no_line(at: usize, error: &serde_json::Error) -> anyhow::Error {
+    if error.is_eof() {
+        return anyhow::anyhow!("line {at} is cut off");
+    }
+    // The parser counts lines of what it was given, which is one.
+    let text = error.to_string();
+    let text = text.split_once(" at line ").map_or(text.as_str(), |(message, _)| message);
+    anyhow::anyhow!("line {at}, column {}, is no line of a recording: {text}", error.column())
 }
 
 fn ask(plugin: &mut dyn Plugin, call: &Call, pods: &[Rc<PodObject>], cluster: &Snapshot) -> anyhow::Result<Answer> {

@@ -31,6 +31,9 @@ const KEYS: [&str; 16] = [
     "placed",
 ];
 
+/// Where the expectations begin in [`KEYS`].
+const EXPECTATIONS: usize = 7;
+
 /// A case: how to run, what happens meanwhile, what is expected in the end.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -127,6 +130,34 @@ impl OneOrMore {
     }
 }
 
+impl Expectations {
+    /// Whether nothing is expected.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self {
+            placements,
+            same_node,
+            different_nodes,
+            none_of,
+            all_or_none,
+            pending,
+            attempts,
+            gone,
+            placed,
+            unknown: _,
+        } = self;
+        placements.is_empty()
+            && same_node.is_empty()
+            && different_nodes.is_empty()
+            && none_of.is_empty()
+            && all_or_none.is_empty()
+            && pending.is_empty()
+            && attempts.is_empty()
+            && gone.is_empty()
+            && placed.is_none()
+    }
+}
+
 impl Case {
     /// Reads a case.
     ///
@@ -136,15 +167,26 @@ impl Case {
         let name = file.display();
         let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
         let case: Self = serde_saphyr::from_str(&text).with_context(|| format!("{name}"))?;
-        let steps = case.timeline.iter().filter_map(|step| step.expect.as_ref());
-        if let Some(key) = steps.chain([&case.expected]).flat_map(|expected| expected.unknown.keys()).next() {
+        if let Some(key) = case.expectations().flat_map(|expected| expected.unknown.keys()).next() {
             let hint = did_you_mean(key, KEYS);
             bail!("{name}: unknown key {key}{hint}; known are {}", KEYS.join(", "));
+        }
+        if case.seeds == 0 {
+            bail!("{name}: with seeds: 0 nothing is run");
+        }
+        let golden = file.ends_with("expect.yaml") && file.with_file_name("golden.json").exists();
+        if !golden && case.expectations().all(Expectations::is_empty) {
+            bail!("{name}: expects nothing; it can hold {}", KEYS[EXPECTATIONS..].join(", "));
         }
         if case.timeline.windows(2).any(|steps| steps[0].at > steps[1].at) {
             bail!("{name}: the timeline is not in order of time");
         }
         Ok(case)
+    }
+
+    /// What must hold in the end, and before.
+    pub(super) fn expectations(&self) -> impl Iterator<Item = &Expectations> {
+        self.timeline.iter().filter_map(|step| step.expect.as_ref()).chain([&self.expected])
     }
 }
 

@@ -1,7 +1,7 @@
 //! Scenario folders: a cluster, a workload, a policy, and what is expected of them.
 //!
-//! A folder holds `cluster.yaml`, `workload.yaml`, `policy.json` (default: `{}`) and one or more files `expect*.yaml`, each
-//! of which is a case. If it also holds `golden.json`, the outcome of `expect.yaml` must be exactly that; setting
+//! A folder holds `cluster.yaml`, `workload.yaml`, `policy.json` (without it, or with `policy: default`, the module's
+//! defaults) and one or more files `expect*.yaml`, each of which is a case. If it also holds `golden.json`, the outcome of `expect.yaml` must be exactly that; setting
 //! `STOWAGE_BLESS=1` rewrites it.
 
 mod check;
@@ -26,6 +26,9 @@ use crate::trial::{Outcome, Trial};
 
 /// Set in the environment, asks for goldens to be rewritten.
 pub const BLESS: &str = "STOWAGE_BLESS";
+
+/// Stands for the module's defaults where a case names its policy.
+const DEFAULT_POLICY: &str = "default";
 
 /// What to do with golden outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,9 +107,10 @@ pub fn run(file: &Path, module: &Module, goldens: Goldens) -> anyhow::Result<Rep
         let file = folder.join(name);
         (name != usual || file.exists()).then_some(file)
     };
-    let policy = given(&case.policy, &usual.policy);
+    let policy = given(&case.policy, &usual.policy).filter(|_| case.policy != DEFAULT_POLICY);
     let workload: Vec<PathBuf> = given(&case.workload, &usual.workload).into_iter().collect();
     let trial = Trial::read(&[folder.join(&case.cluster)], &workload, policy.as_deref(), module.clone())?;
+    timeline::check_names(&case, &trial).with_context(|| file.display().to_string())?;
     let mut failures = Vec::new();
     let mut explanations = Vec::new();
     for seed in 0..case.seeds {

@@ -3,13 +3,15 @@
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::bail;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 use serde::Deserialize;
 use stowage::object::Quantity;
 
-use super::expect::{Expectations, at};
+use super::expect::{Case, Expectations, at};
 use super::pattern;
+use crate::hint::did_you_mean;
 use crate::load;
 use crate::publisher::Usage;
 use crate::scheduler::pod::key_of;
@@ -69,6 +71,41 @@ struct Measured {
 struct Faults {
     pod: Option<String>,
     count: u32,
+}
+
+/// What a case names beyond its own words must be there: an expectation of what never was holds always.
+///
+/// # Errors
+/// The first name that is nowhere.
+pub fn check_names(case: &Case, trial: &Trial) -> anyhow::Result<()> {
+    let steps = || case.timeline.iter();
+    let added = steps().filter_map(|step| step.set_node.as_ref());
+    let nodes: Vec<&str> = trial
+        .cluster
+        .nodes
+        .iter()
+        .chain(added.map(AsRef::as_ref))
+        .filter_map(|node| node.metadata.name.as_deref())
+        .collect();
+    let kept_off = case.expectations().flat_map(|expected| expected.none_of.values().flatten());
+    let named = steps().filter_map(|step| step.delete_node.as_ref());
+    let measured = steps().filter_map(|step| Some(&step.usage.as_ref()?.node));
+    for node in kept_off.chain(named).chain(measured) {
+        if !nodes.contains(&node.as_str()) {
+            bail!("there is no node {node}{}", did_you_mean(node, nodes.iter().copied()));
+        }
+    }
+    if steps().any(|step| step.create.is_some()) {
+        return Ok(());
+    }
+    let pods: Vec<String> = trial.cluster.pods.iter().chain(&trial.workload.pods).map(|pod| key_of(&pod.pod)).collect();
+    let gone = case.expectations().flat_map(|expected| &expected.gone);
+    for name in gone.chain(steps().flat_map(|step| step.delete_pod.iter().chain(&step.finish_pod))) {
+        if !pods.iter().any(|pod| pattern::pod(name, pod)) {
+            bail!("there is no pod {name}{}", did_you_mean(&pattern::full(name), pods.iter().map(String::as_str)));
+        }
+    }
+    Ok(())
 }
 
 /// Puts the steps into the simulation's own timeline.

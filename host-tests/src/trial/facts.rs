@@ -13,7 +13,7 @@ use stowage::cluster::pod_gang::Words;
 use stowage::object::{self, RequestOptions, ResourceNames};
 use stowage::policy::gang::recognise::{self, PodText as _};
 
-use super::outcome::{NodeOutcome, Outcome, amounts};
+use super::outcome::{NodeOutcome, Outcome, Placement, amounts};
 use crate::scheduler::gpu::WHOLE;
 use crate::scheduler::node::NodePod;
 use crate::scheduler::pod::PodInfo;
@@ -133,7 +133,7 @@ impl Before {
 }
 
 impl Outcome {
-    /// Adds what is known of the pods; `explained` by `namespace/name`.
+    /// Adds what is known of the pods and of those that had to leave; `explained` by `namespace/name`.
     pub fn add_pods(&mut self, simulation: &Simulation, before: &Before, explained: &mut HashMap<String, Explained>) {
         let names = simulation.resource_names();
         let mut reader = Reader { names: &names, own: ResourceNames::default(), explained };
@@ -145,6 +145,9 @@ impl Outcome {
             let change = |pod: &NodePod| if known.contains(&*pod.info.uid) { Change::Stayed } else { Change::Placed };
             let now = node.pods.iter().map(|pod| (pod, change(pod)));
             let left = before.iter().filter(|pod| !still.contains(&*pod.info.uid)).map(|pod| (pod, Change::Left));
+            let evicted =
+                left.clone().map(|(pod, _)| Placement { pod: pod.info.key.to_string(), node: outcome.name.clone() });
+            self.evicted.extend(evicted);
             outcome.gpus = node.devices.free().len();
             outcome.unschedulable = node.spec().and_then(|spec| spec.unschedulable).unwrap_or(false);
             outcome.pods = Some(now.chain(left).map(|(pod, change)| reader.on_node(pod, change)).collect());

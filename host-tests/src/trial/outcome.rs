@@ -19,6 +19,9 @@ pub struct Outcome {
     pub placements: Vec<Placement>,
     /// Submitted pods that are not.
     pub pending: Vec<Pending>,
+    /// Pods of the cluster that had to leave their node, with the node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evicted: Vec<Placement>,
     /// All nodes at the end.
     pub nodes: Vec<NodeOutcome>,
     /// Scheduling cycles.
@@ -96,6 +99,7 @@ impl Outcome {
             schema_version: Cow::Borrowed("v1"),
             placements: placements.collect(),
             pending: pending.map(pending_pod).collect(),
+            evicted: Vec::new(),
             nodes: nodes.collect(),
             cycles: rest.cycles,
             simulated_seconds: (rest.time.as_secs_f64() * 1e6).round() / 1e6,
