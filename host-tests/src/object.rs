@@ -70,6 +70,12 @@ impl PodObject {
         self.pod.metadata.uid.as_deref().unwrap_or_default()
     }
 
+    /// Whether the pod names a node.
+    #[must_use]
+    pub fn is_bound(&self) -> bool {
+        self.pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some())
+    }
+
     /// The pod as JSON, with the fields that the typed pod cannot hold.
     #[must_use]
     pub fn json(&self) -> Value {

@@ -166,6 +166,15 @@ fn a_module_that_misbehaves_is_exit_code_3() {
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("the module misbehaved"), "{}", stderr(&output));
     assert!(stdout(&output).contains("0 placed, 5 pending"), "{}", stdout(&output));
+
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("trapped-case");
+    std::fs::create_dir_all(&folder).unwrap();
+    for file in ["cluster.yaml", "workload.yaml"] {
+        std::fs::copy(example(file), folder.join(file)).unwrap();
+    }
+    std::fs::write(folder.join("expect.yaml"), "placed: 5\n").unwrap();
+    let tested = stowage(&["test", folder.to_str().unwrap(), "-m", wasm.to_str().unwrap()]);
+    assert_eq!(tested.status.code(), Some(3), "{}", stdout(&tested));
 }
 
 #[test]

@@ -108,7 +108,8 @@ impl Inputs {
         let sink = log.clone();
         let digest = if let Explain::Everybody(digest) = whom { Some(digest.clone()) } else { None };
         let on_report = digest.clone().map(|digest| ReportSink(Rc::new(move |report| digest.add(report))));
-        let progress = output::progress(trial.cluster.pods.len() + trial.workload.pods.len());
+        let waiting = trial.cluster.pods.iter().filter(|pod| !pod.is_bound()).count();
+        let progress = output::progress(waiting + trial.workload.pods.len());
         let options = Options {
             seed: self.seed,
             node_state: self.node_state,

@@ -50,7 +50,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     });
     let replayed = replayed.with_context(|| name.to_string())?;
     match (args.output, &replayed.difference) {
-        (Format::Json, _) => line(serde_json::to_string_pretty(&replayed)?),
+        (Format::Json, _) => {
+            let mut json = serde_json::json!({ "schemaVersion": "v1", "calls": replayed.calls });
+            json["difference"] = serde_json::to_value(&replayed.difference)?;
+            line(serde_json::to_string_pretty(&json)?);
+        }
         (Format::Table, None) => line(format_args!("{} calls, every answer is as recorded", replayed.calls)),
         (Format::Table, Some(difference)) => {
             line(format_args!("line {} of {name}, call {}:", difference.line, replayed.calls));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::output::line;
 use super::watch::watch;
-use super::{BAD_INPUT, EXPECTATION_FAILED};
+use super::{BAD_INPUT, EXPECTATION_FAILED, MODULE_MISBEHAVED};
 use crate::scenario::{self, Explanation};
 use crate::trial::load_module;
 
@@ -17,7 +17,7 @@ use crate::trial::load_module;
 ///
 /// A folder holds cluster.yaml, workload.yaml, policy.json and expect.yaml. Folders in folders are found. Under a failure
 /// stands what the nodes were to the pods that it is about. Exits with 1 if an expectation does not hold, with 2 if a file
-/// is faulty.
+/// is faulty, with 3 if the module misbehaves.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Scenario folders, or folders of such
@@ -84,12 +84,15 @@ fn run_once(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let goldens = if args.bless { scenario::Goldens::Write } else { scenario::Goldens::from_environment() };
     let mut done = Vec::new();
+    let mut misbehaved = false;
     for file in cases {
         let start = Instant::now();
-        let (failures, explanations, fault) = match scenario::run(&file, &module, goldens) {
-            Ok(report) => (report.failures, report.explanations, None),
-            Err(error) => (Vec::new(), Vec::new(), Some(format!("{error:#}"))),
+        let (report, fault) = match scenario::run(&file, &module, goldens) {
+            Ok(report) => (Some(report), None),
+            Err(error) => (None, Some(format!("{error:#}"))),
         };
+        misbehaved |= report.as_ref().is_some_and(|report| report.misbehaved);
+        let (failures, explanations) = report.map(|report| (report.failures, report.explanations)).unwrap_or_default();
         let case = Done { file, took: start.elapsed(), failures, explanations, fault };
         if args.output == Format::Table {
             print(&case);
@@ -106,6 +109,7 @@ fn run_once(args: &Args) -> anyhow::Result<ExitCode> {
     }
     Ok(ExitCode::from(match (faulty, failed) {
         (0, 0) => 0,
+        (0, _) if misbehaved => MODULE_MISBEHAVED,
         (0, _) => EXPECTATION_FAILED,
         _ => BAD_INPUT,
     }))

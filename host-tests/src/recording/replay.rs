@@ -14,8 +14,7 @@ use crate::scheduler::handle::LogSink;
 use crate::snapshot::Snapshot;
 
 /// What came of a replay.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug)]
 pub struct Replayed {
     /// Calls that were made, the one with another answer included.
     pub calls: u64,

@@ -56,6 +56,8 @@ pub struct Report {
     pub seeds: u64,
     /// What was not as expected; empty if the case holds.
     pub failures: Vec<String>,
+    /// Whether the module answered with an error where no sound module does.
+    pub misbehaved: bool,
     /// What the nodes were to some of the pods that the first failures are about.
     pub explanations: Vec<Explanation>,
 }
@@ -66,6 +68,7 @@ struct Failed {
     /// The moment; none at the end.
     at: Option<Duration>,
     failures: Vec<Failure>,
+    misbehaved: bool,
 }
 
 /// The cases of `folder` and of the folders in it.
@@ -113,9 +116,11 @@ pub fn run(file: &Path, module: &Module, goldens: Goldens) -> anyhow::Result<Rep
     timeline::check_names(&case, &trial).with_context(|| file.display().to_string())?;
     let mut failures = Vec::new();
     let mut explanations = Vec::new();
+    let mut misbehaved = false;
     for seed in 0..case.seeds {
         let run = Run { case: &case, trial: &trial, folder, seed };
         for failed in run.failed().with_context(|| format!("{}", file.display()))? {
+            misbehaved |= failed.misbehaved;
             if explanations.is_empty() {
                 explanations = explain::explain(&run, &failed)?;
             }
@@ -128,7 +133,7 @@ pub fn run(file: &Path, module: &Module, goldens: Goldens) -> anyhow::Result<Rep
     if file.ends_with("expect.yaml") {
         failures.extend(golden(folder, &trial, &case, goldens)?);
     }
-    Ok(Report { file: file.to_owned(), seeds: case.seeds, failures, explanations })
+    Ok(Report { file: file.to_owned(), seeds: case.seeds, failures, misbehaved, explanations })
 }
 
 /// A case with one seed.
@@ -151,15 +156,15 @@ impl Run<'_> {
     fn failed(&self) -> anyhow::Result<Vec<Failed>> {
         let mut simulation = self.simulation(Options::default())?;
         let mut failed = Vec::new();
-        let mut add = |at, failures: Vec<Failure>| {
+        let mut add = |at, failures: Vec<Failure>, misbehaved| {
             if !failures.is_empty() {
-                failed.push(Failed { seed: self.seed, at, failures });
+                failed.push(Failed { seed: self.seed, at, failures, misbehaved });
             }
         };
         for step in &self.case.timeline {
             if let Some(expected) = &step.expect {
                 simulation.run_until(step.at)?;
-                add(Some(step.at), check::check(expected, &simulation));
+                add(Some(step.at), check::check(expected, &simulation), false);
             }
         }
         let rest = simulation.run_until_idle()?;
@@ -171,7 +176,7 @@ impl Run<'_> {
         }
         let errors = simulation.plugin_errors().iter().map(|error| format!("the module misbehaved: {error}"));
         failures.extend(errors.map(|what| Failure { what, pods: Vec::new() }));
-        add(None, failures);
+        add(None, failures, !simulation.plugin_errors().is_empty());
         Ok(failed)
     }
 }

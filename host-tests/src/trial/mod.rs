@@ -114,15 +114,14 @@ impl Trial {
         let start = timestamp(Duration::ZERO).0;
         dates::redate(&mut nodes, start, &self.policy);
         let nodes = nodes.into_iter().map(NodeObject::new);
-        let bound = |pod: &&Rc<PodObject>| pod.pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
-        let pods = self.cluster.pods.iter().filter(bound).cloned();
+        let pods = self.cluster.pods.iter().filter(|pod| pod.is_bound()).cloned();
         let pod_groups = self.cluster.pod_groups.iter().chain(&self.workload.pod_groups).cloned().collect();
         let options = Options { pod_groups, ..options };
         let mut simulation = Simulation::new(nodes, pods, factory, options)?;
         for (node, usage) in self.usage() {
             simulation.at(Duration::ZERO, Change::Usage { node, usage: Some(usage) });
         }
-        let waiting = self.cluster.pods.iter().filter(|pod| !bound(pod));
+        let waiting = self.cluster.pods.iter().filter(|pod| !pod.is_bound());
         let submitted = waiting.chain(&self.workload.pods);
         let later = dates::age(submitted.clone().map(|pod| &pod.pod), start);
         let mut time = Duration::ZERO;
