@@ -12,9 +12,16 @@ const TARGET: &str = "wasm32-wasip1";
 fn main() {
     let manifest_dir = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let workspace = manifest_dir.parent().expect("the package is a folder of the workspace");
-    for input in
-        ["plugin/src", "plugin/build.rs", "plugin/Cargo.toml", "wit", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml"]
-    {
+    for input in [
+        ".cargo",
+        "plugin/src",
+        "plugin/build.rs",
+        "plugin/Cargo.toml",
+        "wit",
+        "Cargo.toml",
+        "Cargo.lock",
+        "rust-toolchain.toml",
+    ] {
         println!("cargo::rerun-if-changed={}", workspace.join(input).display());
     }
     println!("cargo::rerun-if-env-changed=STOWAGE_MODULE_TARGET_DIR");

@@ -30,11 +30,21 @@ static STATE: Place = Place(Cell::new(None));
 /// The state is out of its place during the step. If it is missing, the call before this one did not finish (or there
 /// was none): what that left behind cannot be trusted, and the state is built anew from the policy and the cluster.
 fn step<T>(run: impl FnOnce(&mut Module, &mut Scheduler) -> T) -> T {
-    let mut state = STATE.0.take().unwrap_or_else(|| Box::new(start()));
+    let mut state = take();
     let answer = run(&mut state.module, &mut state.host);
+    put_back(state);
+    answer
+}
+
+#[inline(never)]
+fn take() -> Box<State> {
+    STATE.0.take().unwrap_or_else(|| Box::new(start()))
+}
+
+#[inline(never)]
+fn put_back(state: Box<State>) {
     // Its place is empty; to drop what is there would only cost code.
     core::mem::forget(STATE.0.replace(Some(state)));
-    answer
 }
 
 /// Reads the policy. A fault in it ends the module, and thereby the scheduler's start, with the faults in the log and

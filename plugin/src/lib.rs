@@ -36,10 +36,12 @@ pub mod config;
 pub mod cycle;
 #[cfg(target_family = "wasm")]
 mod exports;
+mod gather;
 pub mod host;
 pub mod json;
 pub mod object;
 pub mod policy;
+mod reckon;
 mod sort;
 pub mod sorted_map;
 pub mod text;

@@ -19,6 +19,7 @@ impl<K, V> Default for SortedMap<K, V> {
 }
 
 impl<K: Ord, V> SortedMap<K, V> {
+    #[inline(never)]
     fn place<Q: Ord + ?Sized>(&self, key: &Q) -> Result<usize, usize>
     where
         K: Borrow<Q>,
@@ -57,10 +58,15 @@ impl<K: Ord, V> SortedMap<K, V> {
         match self.place(&key) {
             Ok(at) => self.0.get_mut(at).map(|(_, old)| core::mem::replace(old, value)),
             Err(at) => {
-                self.0.insert(at, (key, value));
+                self.put(at, key, value);
                 None
             }
         }
+    }
+
+    #[inline(never)]
+    fn put(&mut self, at: usize, key: K, value: V) {
+        self.0.insert(at, (key, value));
     }
 
     /// Changes the value of a key, beginning with the default if it has none.
@@ -68,13 +74,12 @@ impl<K: Ord, V> SortedMap<K, V> {
     where
         V: Default,
     {
-        match self.place(&key) {
-            Ok(at) => self.0.get_mut(at).map(|(_, value)| change(value)).unwrap_or_default(),
-            Err(at) => {
-                let mut value = V::default();
-                change(&mut value);
-                self.0.insert(at, (key, value));
-            }
+        let at = self.place(&key).unwrap_or_else(|at| {
+            self.put(at, key, V::default());
+            at
+        });
+        if let Some((_, value)) = self.0.get_mut(at) {
+            change(value);
         }
     }
 

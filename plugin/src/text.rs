@@ -41,6 +41,24 @@ fn behind<'a>(mut text: &'a [u8], part: &[u8]) -> Option<&'a [u8]> {
     }
 }
 
+/// A whole number in decimal digits, perhaps with a sign.
+#[must_use]
+pub fn number(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.as_bytes() {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    // Below zero there is one number more.
+    let below = digits.iter().try_fold(0_i64, |number, digit| {
+        let digit = digit.wrapping_sub(b'0');
+        number.checked_mul(10)?.checked_sub(i64::from(digit)).filter(|_| digit < 10)
+    })?;
+    if negative { Some(below) } else { below.checked_neg() }
+}
+
 /// The beginning of a text: in an object it can be as long as the object, in a message it must not be.
 #[must_use]
 pub fn cut(text: &str, most: usize) -> String {
@@ -76,6 +94,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn numbers_are_read_as_std_reads_them() {
+        let limits = [i64::MIN.to_string(), i64::MAX.to_string(), format!("{}", i128::from(i64::MAX) + 1)];
+        let texts =
+            ["0", "-0", "+7", "007", "-12", "", "-", "+", "--1", "1a", "1:", " 1", "1.0", "९", "99999999999999999999"];
+        for text in texts.into_iter().chain(limits.iter().map(String::as_str)) {
+            assert_eq!(number(text), text.parse().ok(), "{text:?}");
+        }
+    }
 
     #[test]
     fn quotes_hold_one_line() {

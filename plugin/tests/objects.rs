@@ -212,7 +212,7 @@ fn the_last_of_two_map_entries_counts() {
     assert_eq!((pod.meta.label("a"), pod.meta.label("b"), pod.meta.annotation("a")), (Some("3"), Some("2"), Some("4")));
     // An entry without key and value stands for the empty key with the empty value.
     assert_eq!((pod.meta.label(""), pod.meta.label("c")), (Some(""), None));
-    assert_eq!(pod.allowed_values("zone").unwrap().unwrap(), ["z2"]);
+    assert_eq!(pod.allowed_values("zone").unwrap().unwrap(), ["z2".into()]);
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn allowed_label_values() {
     let allowed = |selector: &[(&str, &str)], terms: &[&[(&str, &str, &[&str])]]| -> Option<Vec<String>> {
         let bytes = pod_with_affinity(selector, terms);
         let values = Pod::parse(&bytes).unwrap().allowed_values("zone").unwrap();
-        values.map(|values| values.into_iter().map(str::to_owned).collect())
+        values.map(|values| values.into_iter().map(String::from).collect())
     };
     let some = |values: &[&str]| Some(values.iter().map(|value| (*value).to_owned()).collect());
     assert_eq!(allowed(&[], &[]), None);

@@ -7,6 +7,7 @@
 //! set back is followed back.
 
 use super::{Cluster, Node, NodeIndex};
+use crate::reckon::Reckon;
 
 /// How far the latest time may lie beyond the next, in milliseconds.
 const ALONE_MS: i64 = 86_400_000;
@@ -65,14 +66,14 @@ impl Clock {
         let [first, second] = self.0.map(|entry| entry.map(|(time, _)| time));
         let latest = first?;
         let witness = second.map(|second| second.max(created));
-        Some(witness.filter(|witness| latest > witness.saturating_add(ALONE_MS)).unwrap_or(latest))
+        Some(witness.filter(|witness| latest > witness.plus(ALONE_MS)).unwrap_or(latest))
     }
 
     /// The same, or `created` if that is much later: then nobody has written to the nodes for a while.
     #[must_use]
     pub fn now(&self, created: Timestamp) -> Option<Timestamp> {
         let time = self.time(created)?;
-        Some(if created > time.saturating_add(APART_MS) { created } else { time })
+        Some(if created > time.plus(APART_MS) { created } else { time })
     }
 }
 
@@ -92,7 +93,7 @@ impl Cluster {
 
     /// A pod was created at this time, in seconds since 1970 by the API server's clock.
     pub fn pod_created(&mut self, seconds: i64) {
-        self.created_ms = self.created_ms.max(seconds.saturating_mul(1000));
+        self.created_ms = self.created_ms.max(seconds.times(1000));
         self.tell_time();
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Cluster, Node};
 use crate::object::{NodeLabels, ResourceId, Taint};
+use crate::reckon::Reckon;
 
 /// Most label keys whose values are kept; rules that name others are not known to hold anywhere.
 const MAX_LABEL_KEYS: usize = 64;
@@ -40,11 +41,11 @@ impl Cluster {
         let Some(known) = node.known() else { return allocatable };
         let used = if resource == ResourceId::PODS {
             let placed = i64::try_from(node.entries().len()).unwrap_or(i64::MAX);
-            i64::from(known.document.pods).saturating_add(placed)
+            i64::from(known.document.pods).plus(placed)
         } else {
             known.requested.get(resource)
         };
-        allocatable.saturating_sub(used)
+        allocatable.minus(used)
     }
 
     pub(super) fn count_gangs(&mut self, before: Option<&Node>, after: Option<&Node>) {

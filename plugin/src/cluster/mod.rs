@@ -23,9 +23,6 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-use core::hash::{BuildHasherDefault, Hasher};
-use hashbrown::HashMap;
-
 pub use node::{Entry, Known, Node};
 use node_load::Reading;
 pub use node_load::{Footprint, NodeLoad};
@@ -33,8 +30,10 @@ pub use node_state::{NodeState, Unknown};
 
 use clock::Clock;
 
+use crate::gather::Gather;
 use crate::host::{Host, Severity};
 use crate::object::{PodInfo, ResourceNames};
+use crate::reckon::Reckon;
 use crate::sorted_map::SortedMap;
 
 /// A node's place in the [`Cluster`], valid until the node is gone.
@@ -67,7 +66,7 @@ const MAX_SAID: usize = 64;
 #[derive(Clone, Copy, Debug)]
 struct Placed {
     at: NodeIndex,
-    /// Of this entry: a pod may come and go and come again.
+    /// Of this entry: the oldest has the least.
     number: u64,
 }
 
@@ -78,15 +77,14 @@ pub struct Cluster {
     pub names: ResourceNames,
     nodes: Vec<Option<Node>>,
     free: Vec<NodeIndex>,
-    by_name: HashMap<Box<str>, NodeIndex, BuildHasherDefault<NameHasher>>,
+    /// Where each node is, by the digest of its name.
+    by_name: SortedMap<u64, NodeIndex>,
     /// Where each pod of the ledger is, by UID hash.
     placed: SortedMap<u64, Placed>,
-    /// Ledger entries in the order they were made, for the bound: UID hash and number. Some are gone, or made anew.
-    order: alloc::collections::VecDeque<(u64, u64)>,
-    /// How many entries were made.
+    /// How many entries of the ledger were made.
     placements: u64,
     /// What was said of nodes that cannot be read: digests of the lines.
-    said: alloc::collections::VecDeque<u64>,
+    said: Vec<u64>,
     /// Keys of node labels whose values are kept.
     tracked: Vec<Box<str>>,
     /// Keys of node labels that rules of pods look at.
@@ -122,16 +120,15 @@ impl Cluster {
             names: ResourceNames::default(),
             nodes: Vec::new(),
             free: Vec::new(),
-            by_name: HashMap::default(),
+            by_name: SortedMap::default(),
             placed: SortedMap::default(),
-            order: alloc::collections::VecDeque::new(),
             placements: 0,
-            said: alloc::collections::VecDeque::new(),
-            tracked: tracked.into_iter().collect(),
+            said: Vec::new(),
+            tracked: tracked.into_iter().gather(),
             label_keys: Vec::new(),
             gang_members: SortedMap::default(),
             generation: 0,
-            ledger_ms: i64::from(ledger_seconds).saturating_mul(1000),
+            ledger_ms: i64::from(ledger_seconds).times(1000),
             published: Clock::default(),
             crane: Clock::default(),
             created_ms: 0,
@@ -164,7 +161,8 @@ impl Cluster {
     /// The named node, if it is known.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<NodeIndex> {
-        self.by_name.get(name).copied()
+        let at = *self.by_name.get(&key(name))?;
+        self.node(at).is_some_and(|node| *node.name == *name).then_some(at)
     }
 
     /// A known node.
@@ -231,7 +229,7 @@ impl Cluster {
     fn take_in(&mut self, name: &str, bytes: &[u8], news: &mut Vec<String>) -> Option<NodeIndex> {
         let known = self.find(name);
         let digest = digest(bytes);
-        let horizon = self.clock_ms().saturating_sub(self.ledger_ms);
+        let horizon = self.clock_ms().minus(self.ledger_ms);
         if let Some(node) = known.and_then(|at| self.nodes.get_mut(at.index()).and_then(Option::as_mut))
             && node.digest == digest
         {
@@ -268,7 +266,12 @@ impl Cluster {
         let settled = node.settle(horizon, self.now_ms);
         self.forget_placed(&settled);
         if known.is_none() {
-            self.by_name.insert(name.into(), at);
+            let key = key(name);
+            // Another name with the same digest, once in the life of some thousand billion clusters.
+            if let Some(other) = self.by_name.get(&key) {
+                self.forget(*other);
+            }
+            self.by_name.insert(key, at);
         }
         self.store(at, node);
         self.hear(at);
@@ -279,8 +282,10 @@ impl Cluster {
     fn say_once(&mut self, line: String, news: &mut Vec<String>) {
         let digest = digest(line.as_bytes());
         if !self.said.contains(&digest) {
-            self.said.truncate(MAX_SAID.saturating_sub(1));
-            self.said.push_front(digest);
+            if self.said.len() >= MAX_SAID {
+                self.said.clear();
+            }
+            self.said.push(digest);
             news.push(line);
         }
     }
@@ -315,23 +320,15 @@ impl Cluster {
         let uid = node_state::uid_hash(&pod.uid);
         self.unplace(uid);
         while self.placed.len() >= MAX_PLACED {
-            let Some((oldest, number)) = self.order.pop_front() else { break };
-            if self.placed.get(&oldest).is_some_and(|placed| placed.number == number) {
-                self.unplace(oldest);
-            }
+            let Some((oldest, _)) = self.placed.iter().min_by_key(|(_, placed)| placed.number) else { break };
+            self.unplace(*oldest);
         }
         let placed_ms = self.now_ms().unwrap_or(0);
         let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::as_mut) else { return };
         node.place(Entry { uid, placed_ms, requests: pod.requests.clone(), scored: pod.placed.clone(), footprint });
         self.placements = self.placements.saturating_add(1);
-        let number = self.placements;
-        self.placed.insert(uid, Placed { at, number });
+        self.placed.insert(uid, Placed { at, number: self.placements });
         self.changed();
-        self.order.push_back((uid, number));
-        if self.order.len() > MAX_PLACED.saturating_mul(2) {
-            let placed = &self.placed;
-            self.order.retain(|(uid, number)| placed.get(uid).is_some_and(|placed| placed.number == *number));
-        }
     }
 
     /// Takes a pod out of the ledger: it was not bound, or is back in the queue. Answers where it was.
@@ -378,7 +375,7 @@ impl Cluster {
 
     fn forget(&mut self, at: NodeIndex) {
         let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::take) else { return };
-        self.by_name.remove(&node.name);
+        self.by_name.remove(&key(&node.name));
         self.hear(at);
         self.count_gangs(Some(&node), None);
         self.changed();
@@ -392,29 +389,21 @@ impl Cluster {
     }
 }
 
-/// Hashes node names; quick, and names come from cluster administrators only.
-#[derive(Debug, Default)]
-pub struct NameHasher(u64);
-
-impl Hasher for NameHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = mix(self.0, bytes);
-    }
-
-    fn finish(&self) -> u64 {
-        // The table takes its tag from the high bits and its place from the low ones.
-        self.0 ^ (self.0 >> 32)
-    }
+/// Of a node's name, for [`Cluster::find`].
+fn key(name: &str) -> u64 {
+    digest(name.as_bytes())
 }
 
+/// Folds bytes into a hash, eight at a time. Not for input that an attacker chooses to collide.
+///
+/// A product alone carries nothing downwards: names that differ in the last digits only would share their hash.
 fn digest(bytes: &[u8]) -> u64 {
-    mix(u64::try_from(bytes.len()).unwrap_or(0), bytes)
-}
-
-/// Folds bytes into a hash, eight at a time: multiply and rotate. Not for input that an attacker chooses to collide.
-fn mix(seed: u64, bytes: &[u8]) -> u64 {
-    let fold = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    let fold = |hash: u64, word: u64| {
+        let product = (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        product ^ (product >> 32)
+    };
     let (words, rest) = bytes.as_chunks::<8>();
+    let seed = u64::try_from(bytes.len()).unwrap_or(0);
     let hash = words.iter().fold(seed, |hash, word| fold(hash, u64::from_le_bytes(*word)));
     rest.iter().fold(hash, |hash, byte| fold(hash, u64::from(*byte)))
 }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use super::NodeIndex;
 use super::node_load::{Footprint, NodeLoad, Reading};
 use super::node_state::{self, NodeState, Unknown};
+use crate::gather::Gather;
 use crate::object::{self, Metadata, ResourceNames, Resources, Taint};
 use crate::policy::qos::load::Load;
 
@@ -137,7 +138,7 @@ impl Node {
         self.settle_estimates(now);
         let Ok(known) = &self.known else { return Vec::new() };
         let settled = self.entries.iter().filter(|entry| known.counts(entry.uid) || entry.placed_ms < horizon);
-        let settled: Vec<u64> = settled.map(|entry| entry.uid).collect();
+        let settled: Vec<u64> = settled.map(|entry| entry.uid).gather();
         for uid in &settled {
             self.unplace(*uid);
         }

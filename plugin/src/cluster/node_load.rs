@@ -12,6 +12,7 @@ use crate::policy::qos::crane;
 use crate::policy::qos::filter::NodeThresholds;
 use crate::policy::qos::load::{Load, Percents};
 use crate::policy::qos::usage::{AHEAD_SECONDS, Measurement, Timestamp};
+use crate::reckon::Reckon;
 
 /// Koordinator's annotation with a node's own usage thresholds.
 pub const THRESHOLDS: &str = "scheduling.koordinator.sh/usage-thresholds";
@@ -194,7 +195,7 @@ impl Sums {
 fn contained(crane: Option<Measurement>, now: Option<Timestamp>) -> Timestamp {
     let ahead = i64::from(AHEAD_SECONDS).saturating_mul(1000);
     let believed = crane.filter(|measured| now.is_none_or(|now| measured.at <= now.saturating_add(ahead)));
-    believed.map_or(Timestamp::MIN, |measured| measured.at.saturating_sub(crane::MEAN_MS))
+    believed.map_or(Timestamp::MIN, |measured| measured.at.minus(crane::MEAN_MS))
 }
 
 /// The amounts in Koordinator's document. What it does not name, or not as a quantity, is not amplified.

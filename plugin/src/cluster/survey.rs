@@ -7,6 +7,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::Cluster;
+use crate::gather::Gather;
 use crate::host::{Host, Severity};
 use crate::object::{self, nodes_of_list};
 
@@ -29,7 +30,7 @@ impl Cluster {
         for line in news {
             host.log(Severity::Error, &line);
         }
-        let unread: Vec<_> = self.iter().filter(|(_, node)| node.read_in != self.cycle).map(|(at, _)| at).collect();
+        let unread: Vec<_> = self.iter().filter(|(_, node)| node.read_in != self.cycle).map(|(at, _)| at).gather();
         for at in unread {
             let Some(name) = self.node(at).map(|node| node.name.clone()) else { continue };
             if whole {

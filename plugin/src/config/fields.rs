@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 use super::Faults;
+use crate::gather::Gather;
 use crate::json::Json;
 use crate::sorted_map::SortedMap;
 
@@ -98,14 +99,22 @@ impl<'a> Fields<'a> {
     }
 
     /// One of some words.
-    pub fn choice<T: Copy, S: From<T>>(&mut self, name: &'static str, slot: &mut S, choices: &[(&str, T)]) {
-        let Some(text) = self.value(name).and_then(|value| self.text_in(name, value)) else { return };
-        if let Some((_, choice)) = choices.iter().find(|(word, _)| *word == text) {
+    pub fn choice<T: Copy, S: From<T>>(&mut self, name: &'static str, slot: &mut S, choices: &[(&'static str, T)]) {
+        let chosen = self.chosen(name, &|at| choices.get(at).map(|(word, _)| *word));
+        if let Some((_, choice)) = chosen.and_then(|at| choices.get(at)) {
             *slot = (*choice).into();
-        } else {
-            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        }
+    }
+
+    /// Which of some words a field holds; it is a fault if it holds another.
+    fn chosen(&mut self, name: &'static str, word: &dyn Fn(usize) -> Option<&'static str>) -> Option<usize> {
+        let text = self.value(name).and_then(|value| self.text_in(name, value))?;
+        let words = (0..).map_while(word).gather();
+        let chosen = words.iter().position(|word| *word == text);
+        if chosen.is_none() {
             self.fault(name, format!("unknown variant `{text}`, expected one of {}", quoted(&words)));
         }
+        chosen
     }
 
     /// A list of texts, none of them empty; it replaces the default. Whether nothing is wrong with it.
@@ -140,14 +149,14 @@ impl<'a> Fields<'a> {
     /// A section within this one.
     pub fn section(&mut self, name: &'static str, section: &mut dyn Section) {
         if let Some(value) = self.value(name) {
-            read_object(value, self.path_of(name), self.faults, section);
+            self.element(name, value, section);
         }
     }
 
     /// A section that is absent by default.
     pub fn optional_section<T: Section + Default>(&mut self, name: &'static str, slot: &mut Option<T>) {
         if let Some(value) = self.value(name) {
-            read_object(value, self.path_of(name), self.faults, slot.insert(T::default()));
+            self.element(name, value, slot.insert(T::default()));
         }
     }
 
@@ -158,11 +167,15 @@ impl<'a> Fields<'a> {
             slot.clear();
             for (at, element) in elements.iter().enumerate() {
                 let mut section = T::default();
-                read_object(element, self.path_of(&format!("{name}[{at}]")), self.faults, &mut section);
+                self.element(&format!("{name}[{at}]"), element, &mut section);
                 slot.push(section);
             }
         }
         self.faults.len() == before
+    }
+
+    fn element(&mut self, path: &str, value: &Json<'_>, section: &mut dyn Section) {
+        read_object(value, self.path_of(path), self.faults, section);
     }
 
     /// What a field holds; the field is known from now on.
@@ -241,5 +254,5 @@ const TWICE: &str = "is given twice";
 
 /// `` `a`, `b` ``.
 fn quoted(words: &[&str]) -> String {
-    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+    words.iter().map(|word| format!("`{word}`")).gather().join(", ")
 }

@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::fields::{Fields, Section};
+use crate::gather::Gather;
 use crate::policy::gang::membership::{LONGEST_WAIT_SECONDS, MatchPolicy};
 use crate::policy::gang::planner::Topology;
 use crate::policy::gang::recognise;
@@ -106,9 +107,9 @@ impl Gang {
     /// How pods are recognised. Of two patterns in `sizes` that match, the longer counts.
     #[must_use]
     pub fn recognition(&self) -> recognise::Options {
-        let list = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect();
+        let list = |names: &[String]| names.iter().map(|name| name.as_str().into()).gather();
         let mut sizes: Vec<(Box<str>, u32)> =
-            self.sizes.iter().map(|(pattern, min)| (pattern.as_str().into(), *min)).collect();
+            self.sizes.iter().map(|(pattern, min)| (pattern.as_str().into(), *min)).gather();
         sort_by_key(&mut sizes, |(pattern, _)| core::cmp::Reverse(pattern.len()));
         recognise::Options {
             sizes,

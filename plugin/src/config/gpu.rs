@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::fields::{Fields, Section};
+use crate::gather::Gather;
 use crate::object::{GPU_NAMES, GpuNames, GpuUnit};
 
 /// Which resources are GPUs or other accelerators, and which node labels tell their model.
@@ -47,7 +48,7 @@ impl Default for Gpu {
             "cloud.google.com/gke-accelerator",
         ];
         Self {
-            resources: GPU_NAMES.iter().map(resource).collect(),
+            resources: GPU_NAMES.iter().map(resource).gather(),
             model_labels: labels.map(ToOwned::to_owned).to_vec(),
         }
     }
@@ -63,7 +64,7 @@ impl Gpu {
     /// The same for use on interned names.
     #[must_use]
     pub fn names(&self) -> GpuNames {
-        GpuNames::new(self.resources.iter().map(|gpu| (gpu.name.as_str().into(), gpu.unit)).collect())
+        GpuNames::new(self.resources.iter().map(|gpu| (gpu.name.as_str().into(), gpu.unit)).gather())
     }
 }
 

@@ -5,6 +5,7 @@
 use alloc::vec::Vec;
 
 use crate::json::Json;
+use crate::text::number;
 
 /// Line and column, from 1, in bytes, of the field or element at `path` (`binpack.scoringStrategy.resources[2].weight`),
 /// or of the innermost thing around it that is there. `text` is the document that `root` was read from.
@@ -33,9 +34,9 @@ fn ordinals(path: &str, root: &Json<'_>) -> Vec<usize> {
                 .enumerate()
                 .rfind(|(_, (found, _))| found == name)
                 .map(|(place, (_, value))| (place, value)),
-            Json::List(elements) => {
-                name.parse().ok().and_then(|place: usize| elements.get(place).map(|value| (place, value)))
-            }
+            Json::List(elements) => number(name)
+                .and_then(|place| usize::try_from(place).ok())
+                .and_then(|place| elements.get(place).map(|value| (place, value))),
             _ => None,
         };
         let Some((place, inner)) = found else { break };

@@ -15,12 +15,14 @@ use super::rereads::Rereads;
 use crate::cluster::pod_gang::Words;
 use crate::cluster::{Cluster, node_state};
 use crate::config::{Policy, UnknownSize};
+use crate::gather::Gather;
 use crate::host::{Code, Host, Severity};
 use crate::object::{self, NodeRules, PodInfo, RequestOptions, ResourceId, Resources, fingerprint, one_per_node};
 use crate::policy::gang::book::{Book, Options, Pod, Rejection, Verdict};
 use crate::policy::gang::membership::{Fault, Membership, Recognised};
 use crate::policy::gang::planner::NodeRow;
 use crate::policy::gang::recognise;
+use crate::reckon::Reckon;
 use crate::sorted_map::SortedMap;
 use crate::text::one_line;
 
@@ -147,7 +149,7 @@ impl Gangs {
         self.rereads.begin(cluster.cycle(), cluster.capacity());
         self.filters = false;
         let Some(gang) = &pod.gang else { return Code::Skip };
-        self.newest_ms = self.newest_ms.max(pod.info.created.saturating_mul(1000));
+        self.newest_ms = self.newest_ms.max(pod.info.created.times(1000));
         let verdict = match &gang.recognised {
             Ok(Recognised::Member(membership)) => self.decide(pod, gang, membership, qos, cluster, host),
             Ok(Recognised::Single | Recognised::Native(_)) => {
@@ -218,7 +220,7 @@ impl Gangs {
         }
         // A plan may rest on memory; it is made again if memory was wrong.
         let before = cluster.generation();
-        let planned: Vec<NodeRow> = self.book.planned_nodes().collect();
+        let planned: Vec<NodeRow> = self.book.planned_nodes().gather();
         for row in planned {
             if let Some(name) =
                 cluster.at_row(row).filter(|node| !cluster.is_fresh(node.at)).map(|node| node.name.clone())

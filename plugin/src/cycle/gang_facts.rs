@@ -7,10 +7,12 @@ use super::qos::Qos;
 use crate::cluster::gangs::Labelled;
 use crate::cluster::{Cluster, Node};
 use crate::config::Gang;
+use crate::gather::Gather;
 use crate::object::{NodeRules, ResourceId, Resources};
 use crate::policy::gang::book::Facts;
 use crate::policy::gang::planner::NodeRow;
 use crate::policy::qos::class::PodClass;
+use crate::reckon::Reckon;
 use crate::sorted_map::SortedMap;
 
 /// Most sets of rules that are kept; the members of a gang share one or two.
@@ -33,7 +35,7 @@ impl Knowledge {
     pub fn new(policy: &Gang) -> Self {
         Self {
             topology_key: policy.topology_key.as_deref().map(Into::into),
-            excluded_roles: policy.excluded_roles.iter().map(|role| role.as_str().into()).collect(),
+            excluded_roles: policy.excluded_roles.iter().map(|role| role.as_str().into()).gather(),
             rules: SortedMap::default(),
             current: 0,
             nominated: SortedMap::default(),
@@ -108,20 +110,20 @@ impl Facts for View<'_> {
 
     fn free(&self, node: NodeRow, resource: ResourceId) -> i64 {
         let Some(node) = self.cluster.at_row(node) else { return 0 };
-        let free = || self.cluster.free(node, resource).saturating_sub(self.kept(node, resource));
+        let free = || self.cluster.free(node, resource).minus(self.kept(node, resource));
         self.allowance(node, resource).unwrap_or_else(free)
     }
 
     fn allocatable(&self, node: NodeRow, resource: ResourceId) -> i64 {
         let Some(node) = self.cluster.at_row(node) else { return 0 };
         // Emptying a node lowers no measurement.
-        let all = || node.allocatable.get(resource).saturating_sub(self.kept(node, resource));
+        let all = || node.allocatable.get(resource).minus(self.kept(node, resource));
         self.allowance(node, resource).unwrap_or_else(all)
     }
 
     fn nominated(&self, node: NodeRow, resource: ResourceId, leave_out: &dyn Fn(u64) -> bool) -> i64 {
         let there = self.knowledge.nominated.get(&node).into_iter().flatten().filter(|(pod, _)| !leave_out(*pod));
-        there.map(|(_, request)| request.get(resource)).fold(0, i64::saturating_add)
+        there.map(|(_, request)| request.get(resource)).fold(0, i64::plus)
     }
 
     fn domain(&self, node: NodeRow) -> Option<u32> {

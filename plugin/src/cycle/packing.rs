@@ -13,10 +13,13 @@ use alloc::vec::Vec;
 
 use crate::cluster::{Cluster, Known, Node, NodeIndex, node_state};
 use crate::config::Policy;
+use crate::gather::Gather;
 use crate::object::{self, GpuNames, GpuRequest, GpuUnit, PodInfo, Quantity, ResourceId, Resources};
 use crate::policy::packing::{
     DEVICE, Explanation, Free, Kind, Model, Models, NodeCapacity, Packing, PackingOptions, PodShape, Pool, score,
 };
+use crate::reckon::Reckon;
+use crate::text::number;
 
 /// Number of pods in one place that a time-sliced NVIDIA device stands for.
 const REPLICAS: &str = "nvidia.com/gpu.replicas";
@@ -59,7 +62,7 @@ impl Packer {
             packing: Packing::new(&PackingOptions::default()),
             gpu: policy.gpu.names(),
             main: main.map(|resource| resource.name.as_str().into()),
-            model_labels: policy.gpu.model_labels.iter().map(|label| label.as_str().into()).collect(),
+            model_labels: policy.gpu.model_labels.iter().map(|label| label.as_str().into()).gather(),
             models: Vec::new(),
             told: Vec::new(),
             generation: 0,
@@ -79,7 +82,7 @@ impl Packer {
             };
             (shape, pods.pods)
         });
-        let options = PackingOptions { expected: expected.collect(), horizon: policy.packing.horizon_pods };
+        let options = PackingOptions { expected: expected.gather(), horizon: policy.packing.horizon_pods };
         packer.packing = Packing::new(&options);
         Some(packer)
     }
@@ -102,7 +105,7 @@ impl Packer {
         for label in 0..self.model_labels.len() {
             let Some(key) = self.model_labels.get(label) else { continue };
             if let Some(values) = pod.allowed_values(key)? {
-                let values: Vec<Model> = values.into_iter().filter_map(|value| self.model(label, value)).collect();
+                let values: Vec<Model> = values.into_iter().filter_map(|value| self.model(label, &value)).gather();
                 models = models.only(values);
             }
         }
@@ -225,8 +228,8 @@ impl Packer {
         NodeCapacity {
             allocatable,
             free: Free {
-                cpu: allocatable.cpu.saturating_sub(requested.cpu),
-                memory: allocatable.memory.saturating_sub(requested.memory),
+                cpu: allocatable.cpu.minus(requested.cpu),
+                memory: allocatable.memory.minus(requested.memory),
             },
             models,
             pools: self.pools(node, known, cluster),
@@ -235,8 +238,7 @@ impl Packer {
 
     fn pools(&self, node: &Node, known: &Known, cluster: &Cluster) -> Vec<Pool> {
         let replicas = node.tracked.get(self.model_labels.len()).and_then(Option::as_deref);
-        let replicas =
-            replicas.and_then(|text| text.parse::<i64>().ok()).and_then(|replicas| u32::try_from(replicas).ok());
+        let replicas = replicas.and_then(number).and_then(|replicas| u32::try_from(replicas).ok());
         let worth = DEVICE.checked_div(replicas.unwrap_or(1)).unwrap_or(DEVICE).max(1);
         let mut pools: Vec<Pool> = Vec::new();
         let mut shares = 0;
@@ -245,12 +247,12 @@ impl Packer {
             let Some(unit) = self.gpu.unit(id) else { continue };
             let kind = self.kind(id, unit, cluster);
             match (unit, kind) {
-                (GpuUnit::Percent, _) => shares = shares.max(amount.saturating_mul(10)),
+                (GpuUnit::Percent, _) => shares = shares.max(amount.times(10)),
                 (GpuUnit::Milli, _) => shares = shares.max(amount),
                 (GpuUnit::Device, MAIN) => whole = amount,
                 (GpuUnit::Device | GpuUnit::Part, _) => {
                     let Some(devices) = count(amount) else { continue };
-                    let used = known.requested.get(id).saturating_mul(DEVICE.into());
+                    let used = known.requested.get(id).times(DEVICE.into());
                     let worth = if unit == GpuUnit::Part { slice(cluster.names.name(id)) } else { DEVICE };
                     pools.push(Pool::filled(kind, worth, devices, used));
                 }
@@ -281,15 +283,15 @@ impl Packer {
         let mut shares = 0_i64;
         for (id, amount) in known.requested.iter() {
             match self.gpu.unit(id) {
-                Some(GpuUnit::Percent) => shares = shares.max(amount.saturating_mul(10)),
+                Some(GpuUnit::Percent) => shares = shares.max(amount.times(10)),
                 Some(GpuUnit::Milli) => shares = shares.max(amount),
                 Some(unit @ GpuUnit::Device) if self.kind(id, unit, cluster) == MAIN => {
-                    used = used.saturating_add(amount.saturating_mul(DEVICE.into()));
+                    used = used.plus(amount.times(DEVICE.into()));
                 }
                 _ => {}
             }
         }
-        Pool::filled(MAIN, worth, devices, used.saturating_add(shares))
+        Pool::filled(MAIN, worth, devices, used.plus(shares))
     }
 
     /// The devices that requests amount to: their kind, their number, and the thousandths of each.
@@ -332,7 +334,7 @@ impl Packer {
         }
         let labels = 0..self.model_labels.len();
         let pairs = labels.flat_map(|label| values.iter().map(move |value| (label, value)));
-        let models: Vec<Model> = pairs.filter_map(|(label, value)| self.model(label, value)).collect();
+        let models: Vec<Model> = pairs.filter_map(|(label, value)| self.model(label, value)).gather();
         Models::ANY.only(models)
     }
 }

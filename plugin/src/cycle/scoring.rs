@@ -10,11 +10,13 @@ use super::packing::Packer;
 use super::qos::Qos;
 use crate::cluster::{Cluster, Known, Node, NodeIndex};
 use crate::config::{Policy, ScoringStrategyType, Weights};
+use crate::gather::Gather;
 use crate::host::{Code, Host, Severity};
 use crate::json::Json;
 use crate::object::{GpuNames, PodInfo};
 use crate::policy::binpack::{self, Counted, Formula, Shape, Term, Weighing};
 use crate::policy::packing::PodShape;
+use crate::reckon::Reckon;
 
 /// Weight of a GPU resource in the default strategy. With cpu and memory at 1, one of at most eight GPUs outweighs
 /// both: 20/22 x 12.5 points against 2/22 x 100.
@@ -58,12 +60,12 @@ impl Parts {
         for (_, part, weight) in self.named(weights) {
             if let Some(part) = part {
                 // At most 100 x 100.
-                sum = sum.saturating_add(part.wrapping_mul(weight.into()));
-                total = total.saturating_add(weight.into());
+                sum = sum.plus(part.wrapping_mul(weight.into()));
+                total = total.plus(weight.into());
             }
         }
-        let doubled = sum.saturating_add(sum).saturating_add(total);
-        let mean = doubled.checked_div(total.saturating_add(total)).unwrap_or(0);
+        let doubled = sum.plus(sum).plus(total);
+        let mean = doubled.checked_div(total.plus(total)).unwrap_or(0);
         u8::try_from(mean.clamp(0, binpack::MAX_SCORE)).unwrap_or(0)
     }
 }
@@ -94,7 +96,7 @@ impl Scoring {
             None => {
                 let rest = ["cpu", "memory"].map(|name| (Counted::Named(name.into()), 1));
                 let resources = [(Counted::AnyGpu, GPU_WEIGHT)].into_iter().chain(rest);
-                (Formula::MostAllocated, Weighing::new(resources.collect()))
+                (Formula::MostAllocated, Weighing::new(resources.gather()))
             }
             Some(strategy) => {
                 let formula = match strategy.kind {
@@ -110,7 +112,7 @@ impl Scoring {
                 let resources = strategy.resources.iter();
                 let resources =
                     resources.map(|resource| (Counted::Named(resource.name.as_str().into()), resource.weight));
-                (formula, Weighing::new(resources.collect()))
+                (formula, Weighing::new(resources.gather()))
             }
         };
         Self { formula, weighing, gpu: policy.gpu.names(), table: Vec::new(), cycle: 0 }
@@ -270,7 +272,7 @@ impl Scoring {
                 .named(&policy.weights)
                 .into_iter()
                 .filter_map(|(name, part, _)| Some(format!("\"{name}\":{}", part?)))
-                .collect();
+                .gather();
             if let Some((packer, pod)) = &question.packing {
                 parts.extend(packer.explain(pod, at));
             }
@@ -293,5 +295,5 @@ fn candidates(cluster: &mut Cluster, host: &mut impl Host) -> Vec<NodeIndex> {
     let names = core::str::from_utf8(&list).ok().and_then(|list| Json::parse(list).ok());
     let Some(Json::List(names)) = names else { return Vec::new() };
     let names = names.iter().filter_map(Json::text);
-    names.filter_map(|name| cluster.find(name).or_else(|| cluster.read(host, name))).collect()
+    names.filter_map(|name| cluster.find(name).or_else(|| cluster.read(host, name))).gather()
 }

@@ -10,6 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Host, Severity};
+use crate::gather::Gather;
 
 /// Names of the host's functions hold dots and capitals, which WIT cannot spell.
 mod imports {
@@ -143,7 +144,7 @@ impl Host for Scheduler {
 
     fn cluster_events(&mut self, events: &[(u32, u32)]) {
         let words: Vec<u8> =
-            events.iter().flat_map(|(kind, action)| [kind.to_le_bytes(), action.to_le_bytes()]).flatten().collect();
+            events.iter().flat_map(|(kind, action)| [kind.to_le_bytes(), action.to_le_bytes()]).flatten().gather();
         unsafe { imports::result_cluster_events(words.as_ptr(), words.len()) }
     }
 

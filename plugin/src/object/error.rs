@@ -1,5 +1,6 @@
 //! Why an object could not be read.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::string::ToString;
 use core::fmt;
@@ -10,9 +11,13 @@ use crate::text::{Quoted, cut};
 /// Characters of a name or value that a message shows.
 pub(super) const LONGEST: usize = 80;
 
-/// An object that cannot be used, with the part or field at fault.
+/// An object that cannot be used, with the part or field at fault. As small as a reference: nearly every step of reading
+/// an object hands one on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Error {
+pub struct Error(Box<Kind>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
     /// A part of the object is not the protobuf message it should be.
     Wire {
         /// Which part, such as `metadata` or `spec.containers`.
@@ -37,17 +42,22 @@ pub enum Error {
 impl Error {
     /// For `map_err`: the message at `part` is broken.
     pub(super) fn at(part: &'static str) -> impl Fn(wire::Error) -> Self {
-        move |fault| Self::Wire { part, fault }
+        move |fault| Self::of(Kind::Wire { part, fault })
     }
 
     /// The field `list[resource]` holds `text`, which is no quantity.
     pub(super) fn quantity(list: &dyn fmt::Display, resource: &str, text: &str) -> Self {
-        Self::Quantity { field: field(list, resource), text: cut(text, LONGEST) }
+        Self::of(Kind::Quantity { field: field(list, resource), text: cut(text, LONGEST) })
     }
 
     /// The name of `list[resource]` is one too many.
     pub(super) fn resource_names(list: &dyn fmt::Display, resource: &str) -> Self {
-        Self::ResourceNames { field: field(list, resource) }
+        Self::of(Kind::ResourceNames { field: field(list, resource) })
+    }
+
+    #[inline(never)]
+    fn of(kind: Kind) -> Self {
+        Self(Box::new(kind))
     }
 }
 
@@ -61,12 +71,12 @@ fn field(list: &dyn fmt::Display, resource: &str) -> String {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Wire { part, fault } => write!(f, "{part} {fault}"),
-            Self::Quantity { field, text } => {
+        match &*self.0 {
+            Kind::Wire { part, fault } => write!(f, "{part} {fault}"),
+            Kind::Quantity { field, text } => {
                 write!(f, "{field} is {}, which is {}", Quoted(text), super::quantity::NotAQuantity)
             }
-            Self::ResourceNames { field } => {
+            Kind::ResourceNames { field } => {
                 write!(f, "{field} is a new resource name, but too many are in use already")
             }
         }

@@ -6,9 +6,11 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::reckon::Reckon;
 use crate::text::is_like;
 
 use super::resources::{ResourceId, ResourceNames, Resources};
+use crate::gather::Gather;
 
 /// What one unit of a GPU resource is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +71,7 @@ pub struct GpuNames {
 
 impl Default for GpuNames {
     fn default() -> Self {
-        Self::new(GPU_NAMES.iter().map(|(pattern, unit)| (Box::from(*pattern), *unit)).collect())
+        Self::new(GPU_NAMES.iter().map(|(pattern, unit)| (Box::from(*pattern), *unit)).gather())
     }
 }
 
@@ -110,8 +112,8 @@ impl GpuNames {
         let (mut devices, mut share, mut spread) = (0_i64, 0_i64, 0_i64);
         for (id, amount) in resources.iter() {
             match self.unit(id) {
-                Some(GpuUnit::Device) => devices = devices.saturating_add(amount.max(0)),
-                Some(GpuUnit::Percent) => share = share.max(amount.saturating_mul(10)),
+                Some(GpuUnit::Device) => devices = devices.plus(amount.max(0)),
+                Some(GpuUnit::Percent) => share = share.max(amount.times(10)),
                 Some(GpuUnit::Milli) => share = share.max(amount),
                 Some(GpuUnit::Spread) => spread = spread.max(amount),
                 Some(GpuUnit::Part) | None => {}
@@ -146,7 +148,7 @@ impl GpuRequest {
 /// `amount / divisor` rounded up, for positive numbers.
 fn div_ceil(amount: i64, divisor: i64) -> i64 {
     let whole = amount.checked_div(divisor).unwrap_or(amount);
-    whole.saturating_add(i64::from(whole.saturating_mul(divisor) < amount))
+    whole.plus(i64::from(whole.times(divisor) < amount))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::wire::{self, Reader, Repeated};
 
 /// The metadata of an object.
 ///
-/// [`Metadata::parse`] checks the framing of everything that is read later, so that looking something up cannot fail.
+/// [`Metadata::read`] checks the framing of everything that is read later, so that looking something up cannot fail.
 /// Labels and annotations are not indexed: most decisions look up none, and a scan of a pod's few dozen takes well under
 /// a microsecond. To look for many keys, iterate once.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,33 +27,33 @@ pub struct Metadata<'a> {
 }
 
 impl<'a> Metadata<'a> {
-    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, wire::Error> {
-        let mut meta = Self::default();
+    pub(super) fn read(&mut self, bytes: &'a [u8]) -> Result<(), wire::Error> {
+        *self = Self::default();
         for field in wire::positions(bytes) {
             let (from, number, value) = field?;
             match number {
-                1 => meta.name = value.text()?,
-                3 => meta.namespace = value.text()?,
-                5 => meta.uid = value.text()?,
-                6 => meta.resource_version = value.text()?,
-                8 => meta.created = seconds(value.bytes()?)?,
-                9 => meta.terminating = true,
+                1 => self.name = value.text()?,
+                3 => self.namespace = value.text()?,
+                5 => self.uid = value.text()?,
+                6 => self.resource_version = value.text()?,
+                8 => self.created = seconds(value.bytes()?)?,
+                9 => self.terminating = true,
                 11 => {
                     wire::entry(value.bytes()?)?;
-                    meta.labels.note(from, number);
+                    self.labels.note(from, number);
                 }
                 12 => {
                     wire::entry(value.bytes()?)?;
-                    meta.annotations.note(from, number);
+                    self.annotations.note(from, number);
                 }
                 13 => {
                     Owner::parse(value.bytes()?)?;
-                    meta.owners.note(from, number);
+                    self.owners.note(from, number);
                 }
                 _ => {}
             }
         }
-        Ok(meta)
+        Ok(())
     }
 
     /// All labels as written; of a key that occurs twice, the last counts.

@@ -1,6 +1,5 @@
 //! Kubernetes objects as the policy sees them: zero-copy views over protobuf, and the few values read from them.
 
-mod affinity;
 mod container;
 mod error;
 mod gpu;

@@ -9,6 +9,7 @@ use super::quantities::Quantities;
 use super::resources::{ResourceNames, Resources};
 use super::rules::Taint;
 use super::wire::{self, Reader, Repeated};
+use crate::gather::Gather;
 
 /// A view of a protobuf `v1.Node`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +30,7 @@ impl<'a> Node<'a> {
             let (number, value) = field.map_err(Error::at("node"))?;
             let part = || value.bytes().map_err(Error::at("node"));
             match number {
-                1 => node.meta = Metadata::parse(part()?).map_err(Error::at("metadata"))?,
+                1 => node.meta.read(part()?).map_err(Error::at("metadata"))?,
                 2 => node.read_spec(part()?).map_err(Error::at("spec"))?,
                 3 => node.status = part()?,
                 _ => {}
@@ -52,7 +53,7 @@ impl<'a> Node<'a> {
     /// The taints that keep pods away.
     pub fn taints(&self) -> Result<Vec<Taint>, Error> {
         let taints = self.taints.iter().map(|taint| Taint::parse(taint?));
-        taints.filter_map(Result::transpose).collect::<Result<_, _>>().map_err(Error::at("spec.taints"))
+        taints.filter_map(Result::transpose).try_gather().map_err(Error::at("spec.taints"))
     }
 
     /// `status.allocatable` as written.

@@ -1,12 +1,13 @@
 //! A pod, read in place.
 
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::affinity;
 use super::container::{Container, ContainerStatus, ResourceList, ResourceRequirements};
 use super::error::Error;
 use super::meta::{self, Metadata};
+use super::rules;
 use super::wire::{self, Reader, Repeated};
 
 /// A view of a protobuf `v1.Pod`.
@@ -69,7 +70,7 @@ impl<'a> Pod<'a> {
             let (number, value) = field.map_err(Error::at("pod"))?;
             let part = || value.bytes().map_err(Error::at("pod"));
             match number {
-                1 => pod.meta = Metadata::parse(part()?).map_err(Error::at("metadata"))?,
+                1 => pod.meta.read(part()?).map_err(Error::at("metadata"))?,
                 2 => pod.read_spec(part()?).map_err(Error::at("spec"))?,
                 3 => pod.read_status(part()?).map_err(Error::at("status"))?,
                 _ => {}
@@ -175,13 +176,13 @@ impl<'a> Pod<'a> {
     ///
     /// Reads `nodeSelector` and the `In` expressions of required node affinity. The rest can only narrow the choice
     /// further, so a node with another value is out, while one with such a value is not yet in.
-    pub fn allowed_values(&self, key: &str) -> Result<Option<Vec<&'a str>>, Error> {
-        let by_affinity = affinity::allowed_values(self.affinity, key).map_err(Error::at("spec.affinity"))?;
+    pub fn allowed_values(&self, key: &str) -> Result<Option<Vec<Box<str>>>, Error> {
+        let by_affinity = rules::allowed_values(self.affinity, key).map_err(Error::at("spec.affinity"))?;
         let Some(selected) = meta::last(self.node_selector, key) else {
             return Ok(by_affinity);
         };
-        let allowed = by_affinity.is_none_or(|values| values.binary_search(&selected).is_ok());
-        Ok(Some(if allowed { vec![selected] } else { Vec::new() }))
+        let allowed = by_affinity.is_none_or(|values| values.iter().any(|value| **value == *selected));
+        Ok(Some(if allowed { vec![selected.into()] } else { Vec::new() }))
     }
 
     /// `spec.schedulingGroup.podGroupName` (Kubernetes 1.36 and later).
@@ -218,14 +219,8 @@ impl<'a> Pod<'a> {
 impl<'a> WorkloadRef<'a> {
     fn parse(bytes: &'a [u8]) -> Result<Self, wire::Error> {
         let mut reference = Self::default();
-        for field in Reader::new(bytes) {
-            match field? {
-                (1, value) => reference.name = value.text()?,
-                (2, value) => reference.pod_group = value.text()?,
-                (3, value) => reference.pod_group_replica_key = value.text()?,
-                _ => {}
-            }
-        }
+        let Self { name, pod_group, pod_group_replica_key } = &mut reference;
+        wire::texts(bytes, &mut [(1, name), (2, pod_group), (3, pod_group_replica_key)])?;
         Ok(reference)
     }
 }

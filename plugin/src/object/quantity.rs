@@ -4,6 +4,7 @@
 //! rounded up *once*: adding amounts that were rounded per container would count `500u` + `500u` of cpu as 2m.
 //! Floating point and big integers are not needed: digits are sorted by their power of ten into a whole and a fraction.
 
+use crate::reckon::Reckon;
 use core::fmt;
 
 /// An exact amount between `i64::MIN` and `i64::MAX` units, in steps of a billionth; anything beyond saturates.
@@ -88,17 +89,17 @@ impl Quantity {
         let nanos = i64::from(self.nanos);
         // From the integer nearer to zero, so that the product is out of range only if the amount is.
         let (whole, part) = if self.floor < 0 {
-            (self.floor.saturating_add(1), nanos.div_euclid(MILLI).saturating_sub(1000))
+            (self.floor.plus(1), nanos.div_euclid(MILLI).minus(1000))
         } else {
-            (self.floor, nanos.saturating_add(MILLI - 1).div_euclid(MILLI))
+            (self.floor, nanos.plus(MILLI - 1).div_euclid(MILLI))
         };
-        whole.checked_mul(1000).map_or(saturated(whole), |milli| milli.saturating_add(part))
+        whole.checked_mul(1000).map_or(saturated(whole), |milli| milli.plus(part))
     }
 
     /// The amount in whole units, rounded away from zero.
     #[must_use]
     pub fn value(self) -> i64 {
-        self.floor.saturating_add(i64::from(self.floor >= 0 && self.nanos > 0))
+        self.floor.plus(i64::from(self.floor >= 0 && self.nanos > 0))
     }
 
     /// More than nothing.
@@ -139,18 +140,18 @@ impl Magnitude {
         let mut number = Self::default();
         let mut below_nano = false;
         // The power of the digit at hand.
-        let mut power = exponent.saturating_add(length(whole)).saturating_sub(1);
+        let mut power = exponent.plus(length(whole)).minus(1);
         for digit in whole.iter().chain(decimals).map(|byte| u64::from(byte.saturating_sub(b'0'))) {
             match power {
                 0.. => number.units = number.units.saturating_mul(10).saturating_add(digit),
                 -9..0 => number.nanos = number.nanos.saturating_mul(10).saturating_add(digit),
                 _ => below_nano |= digit > 0,
             }
-            power = power.saturating_sub(1);
+            power = power.minus(1);
         }
         while power >= 0 && !matches!(number.units, 0 | u64::MAX) {
             number.units = number.units.saturating_mul(10);
-            power = power.saturating_sub(1);
+            power = power.minus(1);
         }
         for _ in -9..power.min(-1).saturating_add(1) {
             number.nanos = number.nanos.saturating_mul(10);
@@ -195,7 +196,7 @@ impl Magnitude {
         } else if nanos == 0 {
             Quantity { floor: units.saturating_neg(), nanos }
         } else {
-            Quantity { floor: units.saturating_neg().saturating_sub(1), nanos: NANOS.saturating_sub(nanos) }
+            Quantity { floor: units.saturating_neg().minus(1), nanos: NANOS.saturating_sub(nanos) }
         }
     }
 }
@@ -251,7 +252,7 @@ fn exponent_of(text: &[u8]) -> Result<i64, NotAQuantity> {
         if !byte.is_ascii_digit() {
             return Err(NotAQuantity);
         }
-        exponent = exponent.saturating_mul(10).saturating_add(i64::from(byte.saturating_sub(b'0')));
+        exponent = exponent.times(10).plus(i64::from(byte.saturating_sub(b'0')));
     }
     Ok(if negative { exponent.saturating_neg() } else { exponent })
 }

@@ -6,6 +6,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::reckon::Reckon;
 use crate::text::holds;
 
 /// A resource name, as a number that [`ResourceNames`] gave it.
@@ -163,7 +164,7 @@ impl Resources {
     /// Adds `amount` to `id`.
     pub fn add(&mut self, id: ResourceId, amount: i64) {
         let entry = self.entry(id);
-        *entry = entry.saturating_add(amount);
+        *entry = entry.plus(amount);
     }
 
     /// Adds every amount of `other`.
@@ -177,7 +178,7 @@ impl Resources {
     pub fn sub_all(&mut self, other: &Self) {
         for (id, amount) in other.iter() {
             let entry = self.entry(id);
-            *entry = entry.saturating_sub(amount);
+            *entry = entry.minus(amount);
         }
     }
 

@@ -12,6 +12,8 @@ use super::error::Error;
 use super::meta;
 use super::pod::Pod;
 use super::wire::{self, Reader, Repeated};
+use crate::gather::Gather;
+use crate::sort::sort;
 
 /// Rules longer than this, in bytes of the pod, are not kept: the pod counts as one that may run anywhere.
 const LONGEST: usize = 16 << 10;
@@ -31,14 +33,7 @@ impl Taint {
     /// Reads a protobuf `v1.Taint`; `None` for one that keeps no pods away.
     pub(super) fn parse(bytes: &[u8]) -> Result<Option<Self>, wire::Error> {
         let (mut key, mut value, mut effect) = ("", "", "");
-        for field in Reader::new(bytes) {
-            match field? {
-                (1, found) => key = found.text()?,
-                (2, found) => value = found.text()?,
-                (3, found) => effect = found.text()?,
-                _ => {}
-            }
-        }
+        wire::texts(bytes, &mut [(1, &mut key), (2, &mut value), (3, &mut effect)])?;
         let keeps_away = matches!(effect, "NoSchedule" | "NoExecute");
         Ok(keeps_away.then(|| Self { key: key.into(), value: value.into(), effect: effect.into() }))
     }
@@ -97,7 +92,7 @@ impl NodeRules {
         let mut rules = Self::default();
         let (affinity, tolerations) = (pod.affinity(), pod.tolerations());
         if affinity.len() <= LONGEST {
-            rules.selector = pod.node_selector().map(|(key, value)| (key.into(), value.into())).collect();
+            rules.selector = pod.node_selector().map(|(key, value)| (key.into(), value.into())).gather();
             rules.terms = node_terms(affinity).map_err(Error::at("spec.affinity"))?;
         }
         for bytes in tolerations.iter().take(256) {
@@ -120,7 +115,7 @@ impl NodeRules {
             || Taint { key: "node.kubernetes.io/unschedulable".into(), value: "".into(), effect: "NoSchedule".into() };
         let selected = self.selector.iter().all(|(key, value)| node.label(key) == Some(value));
         let matches = |term: &Term| {
-            !(term.labels.is_empty() && term.fields.is_empty())
+            !term.is_empty()
                 && term.labels.iter().all(|label| label.holds(node.label(&label.key)))
                 && term.fields.iter().all(|field| field.holds(Some(node.name())))
         };
@@ -131,6 +126,7 @@ impl NodeRules {
     }
 }
 
+/// The terms of required node affinity; `None` if there is none.
 fn node_terms(affinity: &[u8]) -> Result<Option<Vec<Term>>, wire::Error> {
     let mut terms = None;
     for node_affinity in Repeated::of(affinity, 1).iter() {
@@ -146,7 +142,44 @@ fn node_terms(affinity: &[u8]) -> Result<Option<Vec<Term>>, wire::Error> {
 }
 
 fn requirements(message: &[u8], number: u32) -> Result<Vec<Requirement>, wire::Error> {
-    Repeated::of(message, number).iter().map(|requirement| Requirement::parse(requirement?)).collect()
+    Repeated::of(message, number).iter().map(|requirement| Requirement::parse(requirement?)).try_gather()
+}
+
+/// The values of label `key` that required node affinity allows, sorted; `None` if it allows any.
+///
+/// Only `In` is read, so the answer may be too wide, never too narrow: a node with another value cannot take the pod.
+pub(super) fn allowed_values(affinity: &[u8], key: &str) -> Result<Option<Vec<Box<str>>>, wire::Error> {
+    let Some(terms) = node_terms(affinity)? else { return Ok(None) };
+    let mut allowed: Option<Vec<Box<str>>> = None;
+    // A node needs to match one of the terms; one without requirements matches no node.
+    for term in terms.into_iter().filter(|term| !term.is_empty()) {
+        match term.allowed_values(key) {
+            Some(values) => allowed.get_or_insert_default().extend(values),
+            None => return Ok(None),
+        }
+    }
+    if let Some(values) = &mut allowed {
+        sort(values);
+        values.dedup();
+    }
+    Ok(allowed)
+}
+
+impl Term {
+    fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    /// A node needs to match all requirements.
+    fn allowed_values(self, key: &str) -> Option<Vec<Box<str>>> {
+        let mut lists = self.labels.into_iter().filter(|label| *label.key == *key && *label.operator == *"In");
+        let mut values = lists.next()?.values;
+        for mut also in lists {
+            sort(&mut also.values);
+            values.retain(|value| also.values.binary_search(value).is_ok());
+        }
+        Some(values)
+    }
 }
 
 impl Requirement {
@@ -165,7 +198,7 @@ impl Requirement {
 
     fn holds(&self, label: Option<&str>) -> bool {
         let listed = || label.is_some_and(|label| self.values.iter().any(|value| **value == *label));
-        let number = |text: Option<&str>| text.and_then(|text| text.parse::<i64>().ok());
+        let number = |text: Option<&str>| text.and_then(crate::text::number);
         let limit = || number(self.values.first().map(|value| &**value));
         let compare =
             |order: fn(&i64, &i64) -> bool| number(label).zip(limit()).is_some_and(|(one, other)| order(&one, &other));
@@ -183,17 +216,9 @@ impl Requirement {
 
 impl Toleration {
     fn parse(bytes: &[u8]) -> Result<Self, wire::Error> {
-        let mut toleration = Self::default();
-        for field in Reader::new(bytes) {
-            match field? {
-                (1, value) => toleration.key = value.text()?.into(),
-                (2, value) => toleration.exists = value.text()? == "Exists",
-                (3, value) => toleration.value = value.text()?.into(),
-                (4, value) => toleration.effect = value.text()?.into(),
-                _ => {}
-            }
-        }
-        Ok(toleration)
+        let (mut key, mut operator, mut value, mut effect) = ("", "", "", "");
+        wire::texts(bytes, &mut [(1, &mut key), (2, &mut operator), (3, &mut value), (4, &mut effect)])?;
+        Ok(Self { key: key.into(), exists: operator == "Exists", value: value.into(), effect: effect.into() })
     }
 
     fn covers(&self, taint: &Taint) -> bool {

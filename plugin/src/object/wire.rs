@@ -260,6 +260,17 @@ pub fn entry(message: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     Ok((key, value))
 }
 
+/// Reads strings of a message: each of `wanted` is the number of a field and where its text goes.
+pub fn texts<'a>(message: &'a [u8], wanted: &mut [(u32, &mut &'a str)]) -> Result<(), Error> {
+    for field in Reader::new(message) {
+        let (number, value) = field?;
+        if let Some((_, text)) = wanted.iter_mut().find(|(wanted, _)| *wanted == number) {
+            **text = value.text()?;
+        }
+    }
+    Ok(())
+}
+
 /// `bytes` as text.
 pub fn text(bytes: &[u8]) -> Result<&str, Error> {
     str::from_utf8(bytes).map_err(|_| Error::Text)

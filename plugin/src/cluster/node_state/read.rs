@@ -1,11 +1,13 @@
 //! Reading node state.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::{Expected, NodeState, QosClassState, Unknown, Usage, VERSION};
+use crate::gather::Gather;
 use crate::json::Json;
 use crate::object::ResourceNames;
 use crate::sorted_map::SortedMap;
@@ -18,54 +20,133 @@ const MOST_FIELDS: usize = ResourceNames::LIMIT;
 /// Reads the annotation's value.
 pub(super) fn read(text: &str) -> Result<NodeState, Unknown> {
     let document = Json::parse(text).map_err(|error| Unknown::Broken(error.to_string()))?;
-    let v = needed(&document, "v", i64::MAX)?;
-    if v != i64::from(VERSION) {
+    let mut reader = Reader::default();
+    let v = reader.needed(&document, "v");
+    if reader.broken.is_none() && v != i64::from(VERSION) {
         return Err(Unknown::Version(v.unsigned_abs()));
     }
-    let amount = |name: &str, value: &Json<'_>| whole(name, value, i64::MAX);
-    let state = NodeState {
-        v: VERSION,
-        at: needed(&document, "at", i64::MAX)?,
-        pods: narrow(number(&document, "pods", MOST_PODS)?),
-        requested: entries(&document, "requested", amount)?,
-        nonzero: entries(&document, "nonzero", amount)?,
-        qos: entries(&document, "qos", |_, class| {
-            Ok(QosClassState {
-                pods: narrow(needed(class, "pods", MOST_PODS)?),
-                cpu: number(class, "cpu", i64::MAX)?,
-                memory: number(class, "memory", i64::MAX)?,
-            })
-        })?,
-        usage: part(&document, "usage", |usage| {
-            Ok(Usage {
-                at: needed(usage, "at", i64::MAX)?,
-                cpu: needed(usage, "cpu", i64::MAX)?,
-                memory: needed(usage, "memory", i64::MAX)?,
-            })
-        })?,
-        unmeasured: part(&document, "unmeasured", |expected| {
-            Ok(Expected { cpu: needed(expected, "cpu", i64::MAX)?, memory: needed(expected, "memory", i64::MAX)? })
-        })?,
-        gangs: entries(&document, "gangs", |name, members| Ok(narrow(whole(name, members, MOST_PODS)?)))?,
-        gpu_free: match document.get("gpuFree") {
-            None => Vec::new(),
-            Some(Json::List(free)) => {
-                free.iter().map(|free| Ok(narrow(whole("gpuFree", free, WHOLE_GPU)?))).collect::<Result<_, _>>()?
-            }
-            Some(_) => return Err(broken("gpuFree", "is no list")),
-        },
-        uids: match document.get("uids") {
-            None => Vec::new(),
-            Some(Json::Text(uids)) => {
-                numbers(uids).ok_or_else(|| broken("uids", "is not 8 hexadecimal digits a pod"))?
-            }
-            Some(_) => return Err(broken("uids", "is no string")),
-        },
-    };
-    if u32::try_from(state.uids.len()) != Ok(state.pods) {
-        return Err(broken("uids", "does not list every pod"));
+    let state = reader.state(&document);
+    match reader.broken {
+        None => Ok(state),
+        Some(why) => Err(Unknown::Broken(why)),
     }
-    Ok(state)
+}
+
+/// Reads on whatever is wrong, and keeps the first fault: a state with a fault is no state.
+#[derive(Default)]
+struct Reader {
+    broken: Option<String>,
+}
+
+impl Reader {
+    fn state(&mut self, document: &Json<'_>) -> NodeState {
+        let amount = |reader: &mut Self, name: &str, value: &Json<'_>| reader.whole(name, value, i64::MAX);
+        let state = NodeState {
+            v: VERSION,
+            at: self.needed(document, "at"),
+            pods: narrow(self.number(document, "pods", MOST_PODS)),
+            requested: self.entries(document, "requested", amount),
+            nonzero: self.entries(document, "nonzero", amount),
+            qos: self.entries(document, "qos", |reader, _, class| QosClassState {
+                pods: narrow(reader.counted(class, "pods")),
+                cpu: reader.number(class, "cpu", i64::MAX),
+                memory: reader.number(class, "memory", i64::MAX),
+            }),
+            usage: document.get("usage").map(|usage| Usage {
+                at: self.needed(usage, "at"),
+                cpu: self.needed(usage, "cpu"),
+                memory: self.needed(usage, "memory"),
+            }),
+            unmeasured: document.get("unmeasured").map(|expected| Expected {
+                cpu: self.needed(expected, "cpu"),
+                memory: self.needed(expected, "memory"),
+            }),
+            gangs: self
+                .entries(document, "gangs", |reader, name, members| narrow(reader.whole(name, members, MOST_PODS))),
+            gpu_free: match document.get("gpuFree") {
+                None => Vec::new(),
+                Some(Json::List(free)) => {
+                    free.iter().map(|free| narrow(self.whole("gpuFree", free, WHOLE_GPU))).gather()
+                }
+                Some(_) => self.breaks("gpuFree", "is no list"),
+            },
+            uids: match document.get("uids") {
+                None => Vec::new(),
+                Some(Json::Text(uids)) => {
+                    numbers(uids).unwrap_or_else(|| self.breaks("uids", "is not 8 hexadecimal digits a pod"))
+                }
+                Some(_) => self.breaks("uids", "is no string"),
+            },
+        };
+        if u32::try_from(state.uids.len()) != Ok(state.pods) {
+            self.fault("uids", "does not list every pod");
+        }
+        state
+    }
+
+    #[inline(never)]
+    fn fault(&mut self, name: &str, why: &str) {
+        self.broken.get_or_insert_with(|| format!("{name} {why}"));
+    }
+
+    fn breaks<T: Default>(&mut self, name: &str, why: &str) -> T {
+        self.fault(name, why);
+        T::default()
+    }
+
+    #[inline(never)]
+    fn whole(&mut self, name: &str, value: &Json<'_>, most: i64) -> i64 {
+        match value {
+            Json::Integer(number) if (0..=most).contains(number) => *number,
+            _ => {
+                self.fault(name, &format!("is no whole number from 0 to {most}"));
+                0
+            }
+        }
+    }
+
+    /// A number that is 0 if it is absent.
+    fn number(&mut self, object: &Json<'_>, name: &str, most: i64) -> i64 {
+        object.get(name).map_or(0, |value| self.whole(name, value, most))
+    }
+
+    fn needed(&mut self, object: &Json<'_>, name: &str) -> i64 {
+        self.needed_up_to(object, name, i64::MAX)
+    }
+
+    fn counted(&mut self, object: &Json<'_>, name: &str) -> i64 {
+        self.needed_up_to(object, name, MOST_PODS)
+    }
+
+    #[inline(never)]
+    fn needed_up_to(&mut self, object: &Json<'_>, name: &str, most: i64) -> i64 {
+        match object.get(name) {
+            Some(value) => self.whole(name, value, most),
+            None => self.breaks(name, "is missing"),
+        }
+    }
+
+    fn entries<T>(
+        &mut self,
+        document: &Json<'_>,
+        name: &str,
+        mut read: impl FnMut(&mut Self, &str, &Json<'_>) -> T,
+    ) -> SortedMap<String, T> {
+        self.fields(document, name)
+            .iter()
+            .map(|(name, value)| (name.clone().into_owned(), read(self, name, value)))
+            .collect()
+    }
+
+    /// The fields of an object, none if it is absent.
+    fn fields<'d>(&mut self, document: &'d Json<'_>, name: &str) -> &'d [(Cow<'d, str>, Json<'d>)] {
+        match document.get(name) {
+            Some(Json::Object(fields)) if fields.len() > MOST_FIELDS => self.breaks(name, "has too many fields"),
+            Some(Json::Object(fields)) => fields,
+            Some(_) => self.breaks(name, "is no object"),
+            None => &[],
+        }
+    }
 }
 
 /// Numbers of 8 hexadecimal digits each.
@@ -73,52 +154,10 @@ fn numbers(digits: &str) -> Option<Vec<u32>> {
     let (numbers, rest) = digits.as_bytes().as_chunks::<8>();
     let value = |digit: &u8| char::from(*digit).to_digit(16);
     let number = |digits: &[u8; 8]| digits.iter().try_fold(0, |number: u32, digit| Some(number << 4 | value(digit)?));
-    if rest.is_empty() { numbers.iter().map(number).collect() } else { None }
-}
-
-fn broken(name: &str, why: &str) -> Unknown {
-    Unknown::Broken(format!("{name} {why}"))
-}
-
-fn whole(name: &str, value: &Json<'_>, most: i64) -> Result<i64, Unknown> {
-    match value {
-        Json::Integer(number) if (0..=most).contains(number) => Ok(*number),
-        _ => Err(broken(name, &format!("is no whole number from 0 to {most}"))),
-    }
+    if rest.is_empty() { numbers.iter().map(|digits| number(digits).ok_or(())).try_gather().ok() } else { None }
 }
 
 /// A number that was found to be small enough.
 fn narrow<T: TryFrom<i64> + Default>(number: i64) -> T {
     T::try_from(number).unwrap_or_default()
-}
-
-fn number(object: &Json<'_>, name: &str, most: i64) -> Result<i64, Unknown> {
-    object.get(name).map_or(Ok(0), |value| whole(name, value, most))
-}
-
-fn needed(object: &Json<'_>, name: &str, most: i64) -> Result<i64, Unknown> {
-    object.get(name).map_or_else(|| Err(broken(name, "is missing")), |value| whole(name, value, most))
-}
-
-fn part<T>(
-    document: &Json<'_>,
-    name: &str,
-    read: impl Fn(&Json<'_>) -> Result<T, Unknown>,
-) -> Result<Option<T>, Unknown> {
-    document.get(name).map(read).transpose()
-}
-
-fn entries<T>(
-    document: &Json<'_>,
-    name: &str,
-    read: impl Fn(&str, &Json<'_>) -> Result<T, Unknown>,
-) -> Result<SortedMap<String, T>, Unknown> {
-    match document.get(name) {
-        None => Ok(SortedMap::default()),
-        Some(Json::Object(fields)) if fields.len() > MOST_FIELDS => Err(broken(name, "has too many fields")),
-        Some(Json::Object(fields)) => {
-            fields.iter().map(|(name, value)| Ok((name.clone().into_owned(), read(name, value)?))).collect()
-        }
-        Some(_) => Err(broken(name, "is no object")),
-    }
 }

@@ -8,6 +8,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::gather::Gather;
 use crate::object::{GpuNames, ResourceId, ResourceNames, Resources};
 use crate::policy::portion::portion;
 use crate::text::is_like;
@@ -37,7 +38,7 @@ impl Shape {
     /// A shape through points of utilisation (percent, strictly increasing) and score (0..10, as configured).
     #[must_use]
     pub fn new(points: impl IntoIterator<Item = (i64, i64)>) -> Self {
-        Self { points: points.into_iter().map(|(at, score)| (at, score.saturating_mul(10))).collect() }
+        Self { points: points.into_iter().map(|(at, score)| (at, score.saturating_mul(10))).gather() }
     }
 
     /// The score at a utilisation in percent.
@@ -166,7 +167,7 @@ impl Weighing {
             .iter()
             .map(|&(resource, weight)| Term { resource, request: request.get(resource), weight })
             .filter(|term| term.resource != ResourceId::PODS && (term.request != 0 || !term.resource.is_scalar()))
-            .collect()
+            .gather()
     }
 }
 

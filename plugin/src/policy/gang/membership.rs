@@ -1,7 +1,7 @@
 //! What a pod says about the gang it belongs to.
 
 use alloc::boxed::Box;
-use alloc::string::String;
+use alloc::format;
 use alloc::vec::Vec;
 
 use crate::text::{Quoted, cut};
@@ -82,23 +82,18 @@ pub enum Recognised {
 
 /// A label, annotation or environment variable that says something impossible.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// Its key.
-    pub key: &'static str,
-    /// Its value, cut to a readable length.
-    pub value: String,
-    /// What is allowed instead.
-    pub allowed: &'static str,
-}
+pub struct Fault(Box<str>);
 
 impl Fault {
-    pub(super) fn new(key: &'static str, value: &str, allowed: &'static str) -> Self {
-        Self { key, value: cut(value, 60), allowed }
+    /// `value` of `key` is none of what is `allowed`.
+    #[inline(never)]
+    pub(super) fn new(key: &str, value: &str, allowed: &str) -> Self {
+        Self(format!("{key} is {}, allowed is {allowed}", Quoted(&cut(value, 60))).into())
     }
 }
 
 impl core::fmt::Display for Fault {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(out, "{} is {}, allowed is {}", self.key, Quoted(&self.value), self.allowed)
+        out.write_str(&self.0)
     }
 }

@@ -10,6 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::shape::DEVICE;
+use crate::gather::Gather;
 
 /// Sizes are told apart in steps of this many thousandths of a device.
 pub(super) const STEP: u32 = 10;
@@ -61,7 +62,7 @@ impl Holes {
                 price: 1.0,
                 sum: 0.0,
             })
-            .collect();
+            .gather();
         find_prices(&mut sizes);
         let (values, _) = fill(&sizes, |size| size.sum);
         let device = values.last().copied().unwrap_or(0.0).max(f64::MIN_POSITIVE);

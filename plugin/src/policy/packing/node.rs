@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use super::holes::Holes;
 use super::shape::{DEVICE, Kind, NodeModels, PodShape};
+use crate::gather::Gather;
+use crate::reckon::Reckon;
 use crate::sort::sort;
 
 /// What a node has, and what of it is free. Free amounts may be negative, where more was given out than there now is.
@@ -109,7 +111,7 @@ impl Pool {
 impl NodeCapacity {
     /// What decides how much pods can use, per pool.
     pub(super) fn rooms(&self, holes: &Holes) -> Vec<Room> {
-        self.pools.iter().map(|pool| Room::of(pool, holes)).collect()
+        self.pools.iter().map(|pool| Room::of(pool, holes)).gather()
     }
 }
 
@@ -130,9 +132,9 @@ pub(super) struct Room {
 impl Room {
     /// The pool as it is.
     pub fn of(pool: &Pool, holes: &Holes) -> Self {
-        let value = |sum: i64, milli: &u32| sum.saturating_add(holes.value(*milli));
+        let value = |sum: i64, milli: &u32| sum.plus(holes.value(*milli));
         let largest = if pool.unused > 0 { DEVICE } else { pool.holes.last().copied().unwrap_or(0) };
-        let unused = i64::from(pool.unused).saturating_mul(i64::from(DEVICE));
+        let unused = i64::from(pool.unused).times(i64::from(DEVICE));
         let value = pool.holes.iter().fold(unused, value);
         Self { kind: pool.kind, worth: pool.worth, unused: pool.unused, largest, value }
     }

@@ -1,5 +1,7 @@
 //! What a pod asks for, as far as packing cares.
 
+use crate::reckon::Reckon;
+
 /// A GPU-milli is a thousandth of a GPU; this many are one device.
 pub const DEVICE: u32 = 1000;
 
@@ -89,7 +91,7 @@ impl PodShape {
 
     /// So many of them on one node.
     pub(super) fn times(&self, pods: u32) -> Self {
-        let times = |amount: i64| amount.saturating_mul(pods.into());
+        let times = |amount: i64| amount.times(pods.into());
         let devices = self.devices.saturating_mul(pods);
         Self { devices, cpu: times(self.cpu), memory: times(self.memory), ..*self }
     }
@@ -97,7 +99,7 @@ impl PodShape {
     /// Thousandths of a device that it uses in all.
     #[must_use]
     pub fn volume(&self) -> i64 {
-        i64::from(self.devices).saturating_mul(i64::from(self.milli))
+        i64::from(self.devices).times(i64::from(self.milli))
     }
 }
 

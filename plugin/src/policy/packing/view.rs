@@ -7,6 +7,8 @@ use super::holes::Holes;
 use super::node::{NodeCapacity, Room};
 use super::usable::{Lens, Micro};
 use super::workload::Typical;
+use crate::gather::Gather;
+use crate::reckon::Reckon;
 
 /// A shape of which less than this share of its room is left counts as if this much were.
 const SCARCEST: f64 = 0.001;
@@ -39,7 +41,7 @@ struct Total {
 impl View {
     /// A view of no nodes.
     pub fn new(typical: Vec<Typical>, holes: Holes) -> Self {
-        let lenses: Vec<Lens> = typical.into_iter().map(Lens::new).collect();
+        let lenses: Vec<Lens> = typical.into_iter().map(Lens::new).gather();
         Self { totals: vec![Total::default(); lenses.len()], lenses, holes, usable: Vec::new() }
     }
 
@@ -66,11 +68,11 @@ impl View {
             let mut pools = node.pools.iter().zip(&rooms).filter(|_| shape.models.admit(node.models));
             let Some((pool, room)) = pools.find(|(_, room)| room.kind == shape.kind) else { continue };
             let empty = lens.usable(node.allocatable, &Room::empty(pool, &self.holes));
-            total.empty = total.empty.saturating_add(i64::from(empty).saturating_mul(sign));
+            total.empty = total.empty.plus(i64::from(empty).times(sign));
             if sign > 0 {
                 *seen = lens.usable(node.free, room);
             }
-            total.usable = total.usable.saturating_add(i64::from(*seen).saturating_mul(sign));
+            total.usable = total.usable.plus(i64::from(*seen).times(sign));
             if sign < 0 {
                 *seen = 0;
             }

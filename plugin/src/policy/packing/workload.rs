@@ -4,6 +4,8 @@ use alloc::vec::Vec;
 
 use super::holes::{Holes, STEP};
 use super::shape::{DEVICE, Models, PodShape};
+use crate::gather::Gather;
+use crate::reckon::Reckon;
 use crate::sort::sort_by;
 
 /// Cpu is told apart in steps of this many milli-CPU.
@@ -58,7 +60,7 @@ impl Workload {
     pub fn new(horizon: u32) -> Self {
         Self {
             counts: Vec::new(),
-            sizes: (1..=DEVICE / STEP).map(|step| (step.saturating_mul(STEP), 0)).collect(),
+            sizes: (1..=DEVICE / STEP).map(|step| (step.saturating_mul(STEP), 0)).gather(),
             total: 0,
             seen: 0,
             due: 1,
@@ -80,8 +82,8 @@ impl Workload {
                 *pods = pods.saturating_add(added);
             }
         }
-        let cpu = pod.cpu.max(0).saturating_add(CPU_STEP - 1).checked_div(CPU_STEP).unwrap_or(0);
-        let mut shape = PodShape { milli, cpu: cpu.saturating_mul(CPU_STEP), memory: 0, ..*pod };
+        let cpu = pod.cpu.max(0).plus(CPU_STEP - 1).checked_div(CPU_STEP).unwrap_or(0);
+        let mut shape = PodShape { milli, cpu: cpu.times(CPU_STEP), memory: 0, ..*pod };
         if shape.models != Models::ANY {
             shape.cpu = 0;
             shape.milli = if pod.is_shared() { STEP } else { DEVICE };
@@ -94,12 +96,12 @@ impl Workload {
             self.counts.insert(at, Count { shape, pods: 0, milli: 0, cpu: 0, memory: 0 });
             at
         });
-        let times = |amount: i64| amount.max(0).saturating_mul(i64::from(added));
+        let times = |amount: i64| amount.max(0).times(i64::from(added));
         if let Some(count) = self.counts.get_mut(at) {
             count.pods = count.pods.saturating_add(added);
-            count.milli = count.milli.saturating_add(times(milli.into()));
-            count.cpu = count.cpu.saturating_add(times(pod.cpu));
-            count.memory = count.memory.saturating_add(times(pod.memory));
+            count.milli = count.milli.plus(times(milli.into()));
+            count.cpu = count.cpu.plus(times(pod.cpu));
+            count.memory = count.memory.plus(times(pod.memory));
         }
         self.total = self.total.saturating_add(added);
         self.seen = self.seen.saturating_add(u64::from(pods));
@@ -122,7 +124,7 @@ impl Workload {
     pub fn learn(&mut self) -> (Vec<Typical>, Holes) {
         let step = self.seen.min(u64::from(self.horizon)).saturating_mul(3).checked_div(10).unwrap_or(0);
         self.due = self.seen.saturating_add(step.max(1));
-        let mut typical: Vec<Typical> = self.counts.iter().map(mean).collect();
+        let mut typical: Vec<Typical> = self.counts.iter().map(mean).gather();
         let volume = |typical: &Typical| typical.weight * as_f64(typical.shape.volume());
         sort_by(&mut typical, |a, b| volume(a) > volume(b) || (volume(a) == volume(b) && a.shape < b.shape));
         let mut missing = typical.iter().map(volume).sum::<f64>() * VOLUME;

@@ -7,6 +7,7 @@ use super::class::{Class, PodClass};
 use super::filter::{Node, Pod, Thresholds, filter};
 use super::load::{Load, Metric, Percents};
 use super::rules::Rules;
+use crate::reckon::Reckon;
 
 /// What pods of a class may add to a node; [`i64::MAX`] where nothing limits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,18 +54,18 @@ fn below(limits: Percents, allocatable: Load, used: Load) -> Load {
     let one = |metric: Metric| {
         let total = allocatable.get(metric);
         let Some(limit) = limits.get(metric).filter(|_| total > 0) else { return i64::MAX };
-        most(limit, total).saturating_sub(used.get(metric).max(0)).max(0)
+        most(limit, total).minus(used.get(metric).max(0)).max(0)
     };
     Load { cpu: one(Metric::Cpu), memory: one(Metric::Memory) }
 }
 
 /// The greatest amount that [`super::load::percent`] does not round above `limit`: less than `limit` and a half.
 fn most(limit: u8, total: i64) -> i64 {
-    let halves = i64::from(limit).saturating_mul(2).saturating_add(1);
+    let halves = i64::from(limit).times(2).plus(1);
     // Quotient and rest apart, so that no amount overflows.
     let (whole, rest) = (total.checked_div(200).unwrap_or(0), total.checked_rem(200).unwrap_or(0));
     let rest = rest.wrapping_mul(halves).wrapping_sub(1).checked_div_euclid(200).unwrap_or(0);
-    whole.saturating_mul(halves).saturating_add(rest)
+    whole.times(halves).plus(rest)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! at that time, so every pod placed since counts with its estimate.
 
 use super::load::Load;
+use crate::reckon::Reckon;
 
 /// How pods are estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +53,7 @@ fn one(request: i64, limit: i64, factor: u16, default: i64) -> i64 {
     let (whole, rest) = (basis.checked_div(100).unwrap_or(0), basis.checked_rem(100).unwrap_or(0));
     let factor = i64::from(factor);
     let rest = rest.wrapping_mul(factor).wrapping_add(50).checked_div(100).unwrap_or(0);
-    let scaled = whole.saturating_mul(factor).saturating_add(rest);
+    let scaled = whole.times(factor).plus(rest);
     if limit > 0 { scaled.min(limit) } else { scaled }
 }
 

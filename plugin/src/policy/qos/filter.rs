@@ -9,6 +9,7 @@ use super::class::{Class, PodClass};
 use super::load::{Load, Metric, Percents, percent};
 use super::rules::{ClassRules, ReclaimedRules, Rules, WithoutUsage};
 use super::usage::Usage;
+use crate::reckon::Reckon;
 
 /// The pod to place.
 #[derive(Clone, Copy, Debug)]
@@ -261,7 +262,7 @@ fn reclaimed(rules: &Rules, class: Class, node: &Node<'_>) -> Result<(), Rule> {
         }
         if reserve > 0 && resource.requested > 0 {
             let kept = rules.reclaimed.kept(resource.allocatable);
-            let free = resource.allocatable.saturating_sub(kept).saturating_sub(allocated);
+            let free = resource.allocatable.minus(kept).minus(allocated);
             if resource.requested > free {
                 return Err(Rule::Headroom { resource: *resource, free, reserve });
             }

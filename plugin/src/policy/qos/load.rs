@@ -1,6 +1,7 @@
 //! Amounts of cpu and memory, the two resources whose use is measured, and exact percentages of them.
 
 use crate::policy::portion::portion;
+use crate::reckon::Reckon;
 
 /// Cpu and memory together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +16,7 @@ impl Load {
     /// The sum, saturating.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        Self { cpu: self.cpu.saturating_add(other.cpu), memory: self.memory.saturating_add(other.memory) }
+        Self { cpu: self.cpu.plus(other.cpu), memory: self.memory.plus(other.memory) }
     }
 
     /// Whether neither amount is above that of `other`.
@@ -92,7 +93,7 @@ impl Percents {
 #[must_use]
 pub fn percent(used: i64, total: i64) -> Option<i64> {
     // The nearest whole of x is half of what 2 x has, and one.
-    portion(used, 200, total)?.saturating_add(1).checked_div(2)
+    portion(used, 200, total)?.plus(1).checked_div(2)
 }
 
 #[cfg(test)]

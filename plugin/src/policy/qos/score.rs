@@ -8,6 +8,7 @@ use super::filter::{Node, Pod, Thresholds};
 use super::load::{Load, Metric, Percents};
 use super::rules::Rules;
 use crate::policy::portion::portion;
+use crate::reckon::Reckon;
 
 /// Best score.
 pub const MAX: i64 = 100;
@@ -30,8 +31,8 @@ pub fn score(rules: &Rules, pod: &Pod, node: &Node<'_>) -> Option<i64> {
 /// What is left below the threshold (100 % where there is none), in percent of the threshold.
 fn room(expected: Load, allocatable: Load, limits: Percents) -> i64 {
     worst(|metric| {
-        let most = allocatable.get(metric).saturating_mul(limits.get(metric).unwrap_or(100).into());
-        part(most.saturating_sub(hundredfold(expected.get(metric))), most)
+        let most = allocatable.get(metric).times(limits.get(metric).unwrap_or(100).into());
+        part(most.minus(hundredfold(expected.get(metric))), most)
     })
 }
 
@@ -39,14 +40,14 @@ fn room(expected: Load, allocatable: Load, limits: Percents) -> i64 {
 fn coolness(expected: Load, allocatable: Load, hot: Percents) -> i64 {
     worst(|metric| {
         let (total, used) = (hundredfold(allocatable.get(metric)), hundredfold(expected.get(metric)));
-        let mark = allocatable.get(metric).saturating_mul(hot.get(metric).unwrap_or(100).min(100).into());
-        if used <= mark { Some(MAX) } else { part(total.saturating_sub(used), total.saturating_sub(mark)).or(Some(0)) }
+        let mark = allocatable.get(metric).times(hot.get(metric).unwrap_or(100).min(100).into());
+        if used <= mark { Some(MAX) } else { part(total.minus(used), total.minus(mark)).or(Some(0)) }
     })
 }
 
 /// Amounts are compared in hundredths, as percentages are whole.
 fn hundredfold(amount: i64) -> i64 {
-    amount.max(0).saturating_mul(100)
+    amount.max(0).times(100)
 }
 
 /// `amount` in percent of `whole`, rounded down, within 0 to [`MAX`]; `None` if there is no whole.

@@ -5,6 +5,7 @@
 //! clock or a time zone that is wrong, and would stay "fresh" for hours.
 
 use super::load::Load;
+use crate::reckon::Reckon;
 
 /// Milliseconds since 1970.
 pub type Timestamp = i64;
@@ -73,9 +74,8 @@ impl Usage {
     #[must_use]
     pub fn holds_until(sources: &[Source], now: Timestamp) -> Timestamp {
         let turns = sources.iter().filter_map(|source| Some((source.measured?.at, source.expires_after)));
-        let turns = turns.flat_map(|(at, expires_after)| {
-            [at.saturating_sub(millis(AHEAD_SECONDS)), at.saturating_add(millis(expires_after))]
-        });
+        let turns =
+            turns.flat_map(|(at, expires_after)| [at.minus(millis(AHEAD_SECONDS)), at.plus(millis(expires_after))]);
         turns.filter(|turn| *turn > now).min().map_or(Timestamp::MAX, |turn| turn.saturating_sub(1))
     }
 
@@ -90,7 +90,7 @@ impl Usage {
 }
 
 fn millis(seconds: u32) -> i64 {
-    i64::from(seconds).saturating_mul(1000)
+    i64::from(seconds).times(1000)
 }
 
 #[cfg(test)]

@@ -6,8 +6,10 @@ use alloc::vec::Vec;
 use super::gang::Place;
 use super::planning::{Planned, Question, Told};
 use super::{Book, Facts, Rejection, Slot, reasons};
+use crate::gather::Gather;
 use crate::object::{ResourceId, Resources};
 use crate::policy::gang::planner::{NodeRow, Topology};
+use crate::reckon::Reckon;
 
 impl Book {
     /// May the pod of this cycle go to the node?
@@ -115,8 +117,8 @@ impl Book {
             |planned: &Planned, id| self.kind(planned.gang, planned.kind).map_or(0, |kind| kind.request.get(id));
         here().next().is_none()
             || self.current.request.iter().all(|(id, amount)| {
-                let planned = here().map(|planned| request(planned, id)).fold(0, i64::saturating_add);
-                let used = planned.saturating_add(self.held_of(node, id, |_| false)).saturating_add(amount);
+                let planned = here().map(|planned| request(planned, id)).fold(0, i64::plus);
+                let used = planned.plus(self.held_of(node, id, |_| false)).plus(amount);
                 amount <= 0 || facts.free(node, id) >= used
             })
     }
@@ -125,7 +127,7 @@ impl Book {
     pub(super) fn held_of(&self, node: NodeRow, id: ResourceId, leave_out: impl Fn(&Slot) -> bool) -> i64 {
         let slots = self.held.on(node).iter().filter(|slot| !leave_out(slot));
         let kinds = slots.filter_map(|slot| self.kind(slot.gang, slot.kind));
-        kinds.map(|kind| kind.request.get(id)).fold(0, i64::saturating_add)
+        kinds.map(|kind| kind.request.get(id)).fold(0, i64::plus)
     }
 
     /// Whether the member at hand has its slot on the node.
@@ -162,7 +164,7 @@ impl Book {
         for (id, amount) in request.iter().filter(|(_, amount)| *amount > 0) {
             let held = self.held_of(node, id, gives_way);
             let freed = freed.map_or(0, |freed| freed.get(id));
-            if held > 0 && facts.free(node, id).saturating_add(freed).saturating_sub(held) < amount {
+            if held > 0 && facts.free(node, id).plus(freed).minus(held) < amount {
                 return Err((holder, Some((id, held))));
             }
         }
@@ -171,7 +173,7 @@ impl Book {
 
     fn note_turned_away(&mut self, node: NodeRow) {
         let (uid, now) = (self.current.uid, self.now);
-        let holders: Vec<usize> = self.held.on(node).iter().map(|slot| slot.gang).collect();
+        let holders: Vec<usize> = self.held.on(node).iter().map(|slot| slot.gang).gather();
         for at in holders {
             let Some(gang) = self.gang_mut(at) else { continue };
             let pods = &mut gang.progress.turned_away;

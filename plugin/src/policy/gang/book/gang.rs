@@ -4,9 +4,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::Facts;
+use crate::gather::Gather;
 use crate::object::{ResourceId, Resources};
 use crate::policy::gang::membership::{MatchPolicy, Membership, Mode, Startup};
 use crate::policy::gang::planner::NodeRow;
+use crate::reckon::Reckon;
 use crate::sort::sort_by_key;
 
 /// After so many rounds in which others came again and again, a pending member is taken for deleted.
@@ -207,7 +209,7 @@ impl Gang {
     fn free_for(&self, kind: u16, node: NodeRow, facts: &impl Facts) -> Vec<i64> {
         let request = self.kinds.get(usize::from(kind)).map(|kind| kind.request.iter());
         let asked = request.into_iter().flatten().filter(|(_, amount)| *amount > 0);
-        asked.map(|(id, _)| facts.free(node, id)).collect()
+        asked.map(|(id, _)| facts.free(node, id)).gather()
     }
 
     /// Other plugins refuse the node to members of the kind.
@@ -227,8 +229,7 @@ impl Gang {
         let refusal = self.refused.iter().find(|refusal| (refusal.kind, refusal.node) == (kind, node));
         refusal.is_some_and(|refusal| {
             let free = self.free_for(kind, node, facts);
-            clock_ms.saturating_sub(refusal.at_ms) < REFUSAL_MS
-                && refusal.free.iter().zip(&free).all(|(then, now)| now <= then)
+            clock_ms.minus(refusal.at_ms) < REFUSAL_MS && refusal.free.iter().zip(&free).all(|(then, now)| now <= then)
         })
     }
 
@@ -286,7 +287,7 @@ impl Gang {
                 return facts.in_ledger(member.uid);
             }
             let missed = round.saturating_sub(member.round) >= ROUNDS_MISSED
-                && (member.seen == 0 || now.saturating_sub(member.seen) >= SECONDS_MISSED);
+                && (member.seen == 0 || now.minus(member.seen) >= SECONDS_MISSED);
             if let (true, Place::Slot(node)) = (missed, member.place) {
                 freed.push((member.kind, node));
             }
@@ -312,9 +313,9 @@ impl Gang {
             .iter()
             .filter(|member| member.place == Place::Nowhere)
             .map(|member| (Some(member.name) != first, size(member), member))
-            .collect();
+            .gather();
         sort_by_key(&mut waiting, |(others, size, member)| (*others, *size, missed(member), member.order, member.name));
-        waiting.into_iter().map(|(.., member)| member).collect()
+        waiting.into_iter().map(|(.., member)| member).gather()
     }
 
     pub fn holds_slots(&self) -> bool {

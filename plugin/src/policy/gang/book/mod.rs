@@ -26,6 +26,7 @@ mod tests;
 use crate::object::{ResourceId, Resources};
 use crate::policy::gang::membership::{MatchPolicy, Membership};
 use crate::policy::gang::planner::{NodeRow, Topology};
+use crate::reckon::Reckon;
 use crate::sorted_map::SortedMap;
 
 use cycle::Cycle;
@@ -203,6 +204,7 @@ impl Book {
         })
     }
 
+    #[inline(never)]
     fn gang(&self, at: usize) -> Option<&Gang> {
         self.gangs.get(at).and_then(Option::as_ref)
     }
@@ -212,6 +214,7 @@ impl Book {
         self.gang(gang)?.kinds.get(usize::from(kind))
     }
 
+    #[inline(never)]
     fn gang_mut(&mut self, at: usize) -> Option<&mut Gang> {
         self.gangs.get_mut(at).and_then(Option::as_mut)
     }
@@ -405,7 +408,7 @@ impl Book {
             if clock_ms != progress.clock_ms {
                 progress.running_since_ms.get_or_insert(clock_ms);
             }
-            let by_clock = progress.running_since_ms.is_some_and(|since| clock_ms.saturating_sub(since) >= wait_ms);
+            let by_clock = progress.running_since_ms.is_some_and(|since| clock_ms.minus(since) >= wait_ms);
             let by_cycles = now.saturating_sub(progress.cycle) >= SLOT_CYCLES;
             let most =
                 if gang.members.iter().any(|member| member.failed) { TURNED_AWAY_AFTER_FAILURE } else { TURNED_AWAY };

@@ -5,8 +5,10 @@ use alloc::vec::Vec;
 
 use super::gang::{Gang, Kind, Place};
 use super::{Book, Facts};
+use crate::gather::Gather;
 use crate::object::{ResourceId, Resources};
 use crate::policy::gang::planner::{self, NodeRow, Nodes, Shortage};
+use crate::reckon::Reckon;
 use crate::sort::sort_by_key;
 
 /// A place found for a member, not held yet.
@@ -137,7 +139,7 @@ impl Book {
         let Some(gang) = self.gang(question.gang) else { return Ok(Vec::new()) };
         let nothing = Kind { request: Resources::new(), rules: 0, per_node: u32::MAX };
         let kind_of = |demand: &Demand| self.kind(demand.gang, demand.kind).unwrap_or(&nothing);
-        let kinds: Vec<&Kind> = demands.iter().map(kind_of).collect();
+        let kinds: Vec<&Kind> = demands.iter().map(kind_of).gather();
         let fixed = question.fixed.zip(question.member).and_then(|(node, member)| {
             let at = demands.iter().position(|demand| is_of(demand, question.gang, member))?;
             Some((at, node, *kinds.get(at)?))
@@ -151,7 +153,7 @@ impl Book {
                 let fixed = u32::from(fixed.is_some_and(|(fixed, ..)| fixed == at));
                 planner::Kind { request: &kind.request, count: count.saturating_sub(fixed), per_node: kind.per_node }
             })
-            .collect();
+            .gather();
         let view = View {
             facts,
             book: self,
@@ -187,7 +189,7 @@ fn assign(demands: &[Demand], placements: &[planner::Placement], question: &Ques
         if let (true, Some(node)) = (own, question.fixed) {
             plan.extend(members.next().map(|member| planned(member, node)));
         }
-        let mut here: Vec<_> = placements.iter().filter(|placement| placement.kind == at).collect();
+        let mut here: Vec<_> = placements.iter().filter(|placement| placement.kind == at).gather();
         sort_by_key(&mut here, |placement| (core::cmp::Reverse(placement.count), placement.node));
         for placement in here {
             let count = usize::try_from(placement.count).unwrap_or(usize::MAX);
@@ -240,9 +242,9 @@ impl<F: Facts> Nodes for View<'_, F> {
             return self.facts.allocatable(node, resource);
         }
         let freed = self.question.freed.filter(|(at, _)| *at == node).map_or(0, |(_, freed)| freed.get(resource));
-        let used = self.places(node).iter().map(|kind| kind.request.get(resource)).fold(0, i64::saturating_add);
+        let used = self.places(node).iter().map(|kind| kind.request.get(resource)).fold(0, i64::plus);
         let nominated = self.book.nominated(self.question.gang, node, resource, self.facts);
-        self.facts.free(node, resource).saturating_add(freed).saturating_sub(used).saturating_sub(nominated)
+        self.facts.free(node, resource).plus(freed).minus(used).minus(nominated)
     }
 
     fn limit(&self, node: NodeRow) -> u32 {

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use super::gang::{Counts, Kind};
 use super::{Facts, Rejection};
+use crate::gather::Gather;
 use crate::object::{ResourceId, Resources};
 use crate::policy::gang::planner::Shortage;
 
@@ -98,7 +99,7 @@ fn one_member(request: &Resources, short: Option<ResourceId>, facts: &impl Facts
         return word(id, request.get(id));
     }
     let all = request.iter().filter(|(id, value)| *id != ResourceId::PODS && *value > 0);
-    let all: Vec<String> = all.map(|(id, value)| word(id, value)).collect();
+    let all: Vec<String> = all.map(|(id, value)| word(id, value)).gather();
     match all.as_slice() {
         [] => "1 pods".to_owned(),
         [one] => one.clone(),

@@ -7,6 +7,7 @@ use super::planning::{Planned, Question, Told};
 use super::{Book, Facts, Rejection, Slot, hash};
 use crate::object::ResourceId;
 use crate::policy::gang::planner::NodeRow;
+use crate::reckon::Reckon;
 use crate::sort::sort;
 
 /// With fewer feasible nodes than this the scheduler has looked at every node.
@@ -95,14 +96,13 @@ impl Book {
                 let request = |id| {
                     let here = plan.iter().filter(|planned| planned.node == node);
                     let kinds = here.filter_map(|planned| self.kind(planned.gang, planned.kind));
-                    kinds.map(|kind| kind.request.get(id)).fold(0, i64::saturating_add)
+                    kinds.map(|kind| kind.request.get(id)).fold(0, i64::plus)
                 };
                 let kind = self.kind(slot.gang, slot.kind);
                 let collides = !facts.is_known(node)
                     || kind.is_some_and(|kind| {
                         kind.request.iter().any(|(id, amount)| {
-                            amount > 0
-                                && facts.free(node, id) < self.held_of(node, id, |_| false).saturating_add(request(id))
+                            amount > 0 && facts.free(node, id) < self.held_of(node, id, |_| false).plus(request(id))
                         })
                     });
                 if !collides {

@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use super::Placement;
 use super::problem::{Node, Problem, fits, take};
+use crate::gather::Gather;
+use crate::reckon::Reckon;
 use crate::sort::sort;
 
 /// Nodes being filled.
@@ -31,8 +33,8 @@ struct Worth {
 impl<'p> Packing<'p> {
     pub fn new(problem: &'p Problem, use_node: &dyn Fn(&Node) -> bool) -> Self {
         Self {
-            nodes: problem.nodes.iter().filter(|node| use_node(node)).cloned().collect(),
-            remaining: problem.kinds.iter().map(|kind| kind.count).collect(),
+            nodes: problem.nodes.iter().filter(|node| use_node(node)).cloned().gather(),
+            remaining: problem.kinds.iter().map(|kind| kind.count).gather(),
             placed: Vec::new(),
             problem,
         }
@@ -133,7 +135,7 @@ impl<'p> Packing<'p> {
             let count = fits(&node, *kind, row).min(self.remaining.get(*kind).copied().unwrap_or(0));
             if count > 0 {
                 take(&mut node, row, count);
-                taken = taken.saturating_add(row.size.saturating_mul(count.into()));
+                taken = taken.plus(row.size.times(count.into()));
             }
         }
         (taken > 0).then(|| Worth {

@@ -4,7 +4,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Kind, NodeRow, Nodes, Placement, Shortage};
+use crate::gather::Gather;
 use crate::object::ResourceId;
+use crate::reckon::Reckon;
 use crate::sort::{sort, sort_by_key};
 
 /// Sizes are in parts of the largest free amount of a resource on one node.
@@ -73,7 +75,7 @@ fn times(free: i64, request: i64) -> u32 {
 pub(super) fn take(node: &mut Node, kind: &KindRow, count: u32) {
     node.limit = node.limit.saturating_sub(count);
     for (free, request) in node.free.iter_mut().zip(&kind.request) {
-        *free = free.saturating_sub(request.saturating_mul(count.into()));
+        *free = free.minus(request.times(count.into()));
     }
 }
 
@@ -84,19 +86,19 @@ impl Problem {
             .flat_map(|kind| kind.request.iter())
             .filter(|(_, amount)| *amount > 0)
             .map(|(id, _)| id)
-            .collect();
+            .gather();
         sort(&mut resources);
         resources.dedup();
         let mut problem = Self {
             kinds: kinds
                 .iter()
                 .map(|kind| KindRow {
-                    request: resources.iter().map(|id| kind.request.get(*id)).collect(),
+                    request: resources.iter().map(|id| kind.request.get(*id)).gather(),
                     count: kind.count,
                     per_node: kind.per_node,
                     size: 0,
                 })
-                .collect(),
+                .gather(),
             largest: vec![1; resources.len()],
             nodes: Vec::new(),
             useless: Vec::new(),
@@ -125,7 +127,7 @@ impl Problem {
         }
         let node = Node {
             row,
-            free: self.resources.iter().map(|id| nodes.free(row, *id)).collect(),
+            free: self.resources.iter().map(|id| nodes.free(row, *id)).gather(),
             limit,
             allowed,
             domain: nodes.domain(row),
@@ -144,7 +146,7 @@ impl Problem {
     /// Orders in which to place the kinds: largest first, by the largest share and then by each resource.
     pub fn orders(&self) -> Vec<Vec<usize>> {
         let sorted = |size: &dyn Fn(&KindRow) -> i64| {
-            let mut order: Vec<usize> = (0..self.kinds.len()).collect();
+            let mut order: Vec<usize> = (0..self.kinds.len()).gather();
             sort_by_key(&mut order, |at| (core::cmp::Reverse(self.kinds.get(*at).map_or(0, size)), *at));
             order
         };
@@ -162,15 +164,12 @@ impl Problem {
 
     /// What is left of a node, summed over resources as parts of the largest.
     pub fn leftover(&self, free: &[i64]) -> i64 {
-        free.iter()
-            .zip(&self.largest)
-            .map(|(free, largest)| share((*free).max(0), *largest))
-            .fold(0, i64::saturating_add)
+        free.iter().zip(&self.largest).map(|(free, largest)| share((*free).max(0), *largest)).fold(0, i64::plus)
     }
 
     /// How many nodes a plan adds to those that run members already.
     pub fn added_nodes(&self, plan: &[Placement]) -> usize {
-        let mut rows: Vec<NodeRow> = plan.iter().map(|placement| placement.node).collect();
+        let mut rows: Vec<NodeRow> = plan.iter().map(|placement| placement.node).gather();
         sort(&mut rows);
         rows.dedup();
         let node = |row| self.nodes.get(self.nodes.binary_search_by_key(row, |node| node.row).ok()?);
@@ -184,9 +183,9 @@ impl Problem {
             .into_iter()
             .filter(|(_, rooms)| rooms.iter().zip(&self.kinds).all(|(room, kind)| *room >= kind.count))
             .filter_map(|(domain, rooms)| Some((rooms.iter().map(|room| i64::from(*room)).sum(), domain?)))
-            .collect();
+            .gather();
         sort(&mut domains);
-        domains.into_iter().map(|(_, domain)| domain).collect()
+        domains.into_iter().map(|(_, domain)| domain).gather()
     }
 
     /// The domain that comes closest to taking all kinds.
@@ -200,11 +199,11 @@ impl Problem {
     /// Per domain that may be used, how many members of each kind would fit if it were the only kind.
     fn rooms(&self) -> Vec<(Option<u32>, Vec<u32>)> {
         let in_use = self.nodes.iter().chain(&self.useless).any(|node| node.has_sibling);
-        let mut nodes: Vec<&Node> = self.nodes.iter().collect();
+        let mut nodes: Vec<&Node> = self.nodes.iter().gather();
         sort_by_key(&mut nodes, |node| (node.domain, node.row));
         let domains = nodes.chunk_by(|one, other| one.domain == other.domain);
         let sibling_domains: Vec<Option<u32>> =
-            self.nodes.iter().chain(&self.useless).filter(|node| node.has_sibling).map(|node| node.domain).collect();
+            self.nodes.iter().chain(&self.useless).filter(|node| node.has_sibling).map(|node| node.domain).gather();
         domains
             .filter_map(|nodes| {
                 let domain = nodes.first()?.domain;
@@ -212,9 +211,9 @@ impl Problem {
                     return None;
                 }
                 let room = |(at, kind)| nodes.iter().map(|node| fits(node, at, kind)).fold(0, u32::saturating_add);
-                Some((domain, self.kinds.iter().enumerate().map(room).collect()))
+                Some((domain, self.kinds.iter().enumerate().map(room).gather()))
             })
-            .collect()
+            .gather()
     }
 
     /// Names what is missing. `placed` is as far as a first attempt got, for kinds that only fit one without the other.

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use super::packing::Packing;
 use super::problem::{Node, Problem, fits, take};
 use super::{Budget, Placement};
+use crate::gather::Gather;
 
 /// How many members of the current kind went to a node, and the node as it was before.
 struct Decision {
@@ -91,5 +92,5 @@ fn placements(stack: &[Decision], nodes: &[Node]) -> Vec<Placement> {
     used.filter_map(|decision| {
         Some(Placement { kind: decision.kind, node: nodes.get(decision.at)?.row, count: decision.count })
     })
-    .collect()
+    .gather()
 }

@@ -3,6 +3,7 @@
 //! A guess from another system's internals, and so off unless the policy document turns it on.
 
 use crate::json::Json;
+use crate::text::number;
 
 /// What the environment of a pod says about the size of its job.
 #[derive(Debug, Default)]
@@ -22,10 +23,10 @@ pub(super) fn infer<'a>(environment: impl Iterator<Item = (&'a str, &'a str)>) -
         match name {
             "TF_CONFIG" => found.tf_config = tf_config(value).or(found.tf_config),
             "PET_NNODES" => found.nodes = nodes(value).or(found.nodes),
-            "WORLD_SIZE" => found.world = value.parse().ok(),
-            "PET_NPROC_PER_NODE" => found.per_node = value.parse().ok(),
+            "WORLD_SIZE" => found.world = count(value),
+            "PET_NPROC_PER_NODE" => found.per_node = count(value),
             _ if name.starts_with("VC_") && name.ends_with("_NUM") => {
-                found.volcano = found.volcano.saturating_add(value.parse().unwrap_or(0));
+                found.volcano = found.volcano.saturating_add(count(value).unwrap_or(0));
             }
             _ => {}
         }
@@ -49,10 +50,14 @@ fn tf_config(text: &str) -> Option<u32> {
     u32::try_from(roles.iter().map(tasks).sum::<Option<usize>>()?).ok()
 }
 
+fn count(text: &str) -> Option<u32> {
+    u32::try_from(number(text)?).ok()
+}
+
 /// `n` or `min:max`.
 fn nodes(text: &str) -> Option<(u32, u32)> {
     let (min, max) = text.split_once(':').unwrap_or((text, text));
-    Some((min.parse().ok()?, max.parse().ok()?))
+    Some((count(min)?, count(max)?))
 }
 
 #[cfg(test)]
