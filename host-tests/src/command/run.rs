@@ -22,8 +22,10 @@ use super::{MODULE_MISBEHAVED, explain, render};
 pub struct Args {
     #[command(flatten)]
     inputs: Inputs,
-    /// Run nothing; write the cluster and the workload's pods to a file (JSON; `-` is stdout) with names, namespaces, labels
-    /// and images replaced, fit to be attached to a report
+    /// Run nothing; write the cluster and the workload's pods to a file (JSON; `-` is stdout) with names, namespaces, labels,
+    /// images and resources of one's own replaced, fit to be attached to a report. Environment variables are left out, so
+    /// gang.inferSizeFromEnv finds nothing; a policy's own patterns and names (gang.sizes, resources) no longer match, nor do
+    /// Gt and Lt on one's own labels
     #[arg(long, value_name = "FILE")]
     anonymize: Option<PathBuf>,
     /// Run again whenever an input changes
