@@ -6,7 +6,7 @@ use std::rc::Rc;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 
-use super::document::{Document, Source};
+use super::document::{Document, Seen, Source};
 use super::fault::Fault;
 use super::metrics::{Measured, NodeMetric, NodeMetrics};
 use super::pod_group::{Manifest, PodGroup, has_pod_groups};
@@ -79,7 +79,7 @@ impl Priorities {
 /// The first fault.
 pub fn cluster(sources: &[Source]) -> Result<Cluster, Fault> {
     let mut cluster = Cluster::default();
-    let mut names = BTreeSet::new();
+    let mut seen = Seen::default();
     let mut pods = Vec::new();
     for source in sources {
         for document in source.documents()? {
@@ -106,9 +106,7 @@ pub fn cluster(sources: &[Source]) -> Result<Cluster, Fault> {
                     return Err(document.fault(format!("a cluster file holds {}, not {other}{hint}", KINDS.join(", "))));
                 }
             }
-            if document.identity().is_some_and(|identity| !names.insert(identity.to_owned())) {
-                return Err(document.fault("was there before"));
-            }
+            seen.add(&document)?;
         }
     }
     for (pod, place) in pods {
@@ -164,14 +162,20 @@ fn node(document: &Document<'_>) -> Result<Node, Fault> {
 /// The pod of a document.
 pub(super) fn pod(document: &Document<'_>) -> Result<PodObject, Fault> {
     let mut typed: Pod = document.decode()?;
-    if typed.metadata.name.as_deref().unwrap_or_default().is_empty() {
-        return Err(document.fault("metadata.name is missing"));
+    let metadata = &mut typed.metadata;
+    if metadata.name.as_deref().unwrap_or_default().is_empty() {
+        // What the API server does, but with the same name in every run.
+        let prefix = metadata.generate_name.as_deref().filter(|prefix| !prefix.is_empty());
+        let prefix = prefix.ok_or_else(|| document.fault("metadata.name is missing"))?;
+        metadata.name = Some(format!("{prefix}{}", document.suffix()));
     }
     validate::pod(&typed).map_err(|why| document.fault(why))?;
     trim(&mut typed);
     // Fields of newer versions of Kubernetes that the typed pod cannot hold.
     if document.mentions("schedulingGroup") || document.mentions("workloadRef") {
-        return PodObject::from_json(&document.decode()?).map_err(|error| document.fault(format!("{error:#}")));
+        let whole = PodObject::from_json(&document.decode()?);
+        let whole = whole.map_err(|error| document.fault(format!("{error:#}")))?;
+        return Ok(whole.with_pod(|pod| pod.metadata.name = typed.metadata.name));
     }
     Ok(PodObject::new(typed))
 }

@@ -1,10 +1,13 @@
 //! The documents of a file: where each begins, what kind of object it is, and what it holds.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::decode::{self, Place};
 use super::fault::Fault;
+use crate::workload::suffix;
 
 /// The text of a file.
 #[derive(Clone, Debug)]
@@ -160,6 +163,25 @@ impl Source {
     }
 }
 
+/// The objects that were there already, and where.
+#[derive(Default)]
+pub struct Seen(HashMap<String, String>);
+
+impl Seen {
+    /// Adds an object.
+    ///
+    /// # Errors
+    /// When one of its name was there before.
+    pub fn add(&mut self, document: &Document<'_>) -> Result<(), Fault> {
+        let Some(identity) = &document.identity else { return Ok(()) };
+        let place = Fault { object: None, ..document.fault("") }.place();
+        match self.0.insert(identity.clone(), place) {
+            Some(before) => Err(document.fault(format!("was there before, in {before}"))),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Document<'_> {
     /// The object as a `T`.
     ///
@@ -169,10 +191,10 @@ impl Document<'_> {
         self.place.decode().map_err(|error| Fault { position: error.position, ..self.fault(error.message) })
     }
 
-    /// `Kind namespace/name`, with the default namespace if there is none; `None` without a name.
-    #[must_use]
-    pub fn identity(&self) -> Option<&str> {
-        self.identity.as_deref()
+    /// The end of a name that the API server makes up, for the one object that stands here.
+    pub fn suffix(&self) -> String {
+        let (document, item) = self.number;
+        suffix::random(&format!("{} {document}", self.source), item.unwrap_or(0))
     }
 
     /// Whether the object has a name, or the beginning of one.

@@ -17,19 +17,21 @@ pub struct Fault {
     pub message: String,
 }
 
+impl Fault {
+    /// File, document, object and position.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let item = self.document.1.map_or_else(String::new, |item| format!(", item {item}"));
+        let object = self.object.as_ref().map_or_else(String::new, |object| format!(" ({object})"));
+        let position =
+            self.position.map_or_else(String::new, |(line, column)| format!(", line {line}, column {column}"));
+        format!("{}: document {}{item}{object}{position}", self.source, self.document.0)
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: document {}", self.source, self.document.0)?;
-        if let Some(item) = self.document.1 {
-            write!(f, ", item {item}")?;
-        }
-        if let Some(object) = &self.object {
-            write!(f, " ({object})")?;
-        }
-        if let Some((line, column)) = self.position {
-            write!(f, ", line {line}, column {column}")?;
-        }
-        write!(f, ": {}", self.message)
+        write!(f, "{}: {}", self.place(), self.message)
     }
 }
 

@@ -13,6 +13,7 @@ mod pod_group;
 #[cfg(test)]
 mod tests;
 mod trim;
+mod unread;
 mod validate;
 mod workload;
 

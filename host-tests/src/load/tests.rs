@@ -81,7 +81,10 @@ fn what_an_api_server_refuses_is_refused() {
     let negative = pod("x", "").replace("cpu: 1", "cpu: -1");
     assert!(fault(&negative).ends_with("requests[cpu] is -1, which is negative"));
     let twice = format!("{NODE}---\n{NODE}");
-    assert_eq!(fault(&twice), "c.yaml: document 2 (Node a), line 6, column 1: was there before");
+    assert_eq!(
+        fault(&twice),
+        "c.yaml: document 2 (Node a), line 6, column 1: was there before, in c.yaml: document 1, line 1, column 1"
+    );
     let class = pod("x", "").replace("  nodeName: \"\"", "  priorityClassName: vip");
     assert!(fault(&class).contains("no PriorityClass with name vip was found"));
     let with_class = format!("{class}---\nkind: PriorityClass\nmetadata: {{name: vip}}\nvalue: 9\n");
@@ -112,9 +115,10 @@ fn an_object_is_there_once() {
     let anywhere = pod("x", "").replace(", namespace: ml", "");
     let in_default = pod("x", "").replace("namespace: ml", "namespace: default");
     let twice = format!("{anywhere}---\n{in_default}");
-    let expected = "document 2 (Pod default/x), line 11, column 1: was there before";
-    assert!(fault(&twice).ends_with(expected), "{}", fault(&twice));
-    assert!(submitted(&twice).unwrap_err().to_string().ends_with(expected));
+    let expected = "document 2 (Pod default/x), line 11, column 1: was there before, in ";
+    assert!(fault(&twice).contains(expected), "{}", fault(&twice));
+    let again = submitted(&twice).unwrap_err().to_string();
+    assert!(again.ends_with("was there before, in w.yaml: document 1, line 1, column 1"), "{again}");
     let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: j-}\nspec: {template: {spec: {containers: [{name: c}]}}}\n";
     submitted(&format!("{job}---\n{job}")).expect("their names will differ");
 }
@@ -215,4 +219,95 @@ status:
     let expected =
         [("ml", "g", Some(3)), ("default", "v", Some(2)), ("default", "n", Some(4)), ("default", "basic", None)];
     assert!(groups.eq(expected));
+}
+
+/// What is said of a workload that is taken.
+fn notes(text: &str) -> Vec<String> {
+    workload(&[Source::new("w.yaml", text)], &Priorities::default()).unwrap_or_else(|fault| panic!("{fault}")).notes
+}
+
+#[test]
+fn fields_that_nobody_reads_are_named() {
+    let typed = pod("x", "").replace("requests: {cpu: 1}", "limit: {nvidia.com/gpu: 1}");
+    assert_eq!(
+        notes(&typed),
+        ["w.yaml: document 1 (Pod ml/x), line 1, column 1: \
+          spec.containers[0].resources.limit is no field of a pod and is left out; did you mean limits?"]
+    );
+    let template = "template: {metadata: {label: {a: b}}, spec: {nodeselector: {a: b}, containers: [{name: c}]}}";
+    let job = format!(
+        "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {{name: j}}\nspec: {{tasks: [{{{template}}}]}}\n"
+    );
+    let said = notes(&job).concat();
+    for (field, meant) in [("metadata.label", "labels"), ("spec.nodeselector", "nodeSelector")] {
+        let expected =
+            format!("spec.tasks[0].template.{field} is no field of a pod and is left out; did you mean {meant}?");
+        assert!(said.contains(&expected), "{said}");
+    }
+    assert_eq!(notes(&pod("x", "")), Vec::<String>::new());
+}
+
+#[test]
+fn objects_without_pods_say_why() {
+    let template = "template: {spec: {containers: [{name: c}]}}";
+    for (object, why) in [
+        (
+            format!("apiVersion: batch/v1\nkind: Job\nmetadata: {{name: x}}\nspec: {{suspend: true, {template}}}\n"),
+            "spec.suspend is true",
+        ),
+        (
+            format!(
+                "apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {{name: x}}\nspec: {{replicas: 0, selector: {{}}, {template}}}\n"
+            ),
+            "spec.replicas is 0",
+        ),
+        (
+            format!(
+                "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {{name: x}}\nspec: {{runPolicy: {{suspend: true}}, \
+                 pytorchReplicaSpecs: {{Worker: {{{template}}}}}}}\n"
+            ),
+            "spec.runPolicy.suspend is true",
+        ),
+    ] {
+        let said = notes(&object).concat();
+        assert!(said.ends_with(&format!("makes no pods: {why}")), "{said}");
+    }
+}
+
+#[test]
+fn pods_get_the_rest_of_their_names() {
+    let text = pod("x", "").replace("name: x", "generateName: x-");
+    let names = submitted(&format!("{text}---\n{text}")).unwrap();
+    let generated = |name: &String| name.strip_prefix("ml/x-").is_some_and(|rest| rest.len() == 5);
+    assert!(names.len() == 2 && names.iter().all(generated) && names[0] != names[1], "{names:?}");
+    assert_eq!(names, submitted(&format!("{text}---\n{text}")).unwrap(), "the same in every run");
+    assert!(fault(&pod("x", "").replace("name: x", "labels: {}")).contains("metadata.name is missing"));
+}
+
+#[test]
+fn replicas_under_a_mistyped_name_are_found() {
+    let job = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: x}\nspec: {pytorchReplicaSpec: {}}\n";
+    let message = submitted(job).unwrap_err().to_string();
+    assert!(
+        message.ends_with("spec.pytorchReplicaSpec is no field of a PyTorchJob; did you mean pytorchReplicaSpecs?"),
+        "{message}"
+    );
+    let none = submitted(&job.replace("pytorchReplicaSpec: {}", "")).unwrap_err().to_string();
+    assert!(none.ends_with("spec.pytorchReplicaSpecs is missing"), "{none}");
+}
+
+#[test]
+fn workloads_of_this_repository_are_read_to_the_last_field() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut read = 0;
+    for parent in ["scenarios", "../examples"] {
+        for folder in std::fs::read_dir(root.join(parent)).unwrap() {
+            let Ok(text) = std::fs::read_to_string(folder.unwrap().path().join("workload.yaml")) else { continue };
+            // Priority classes stand in their clusters.
+            let Ok(workload) = workload(&[Source::new("w.yaml", text)], &Priorities::default()) else { continue };
+            assert!(!workload.notes.concat().contains("is no field"), "{:?}", workload.notes);
+            read += 1;
+        }
+    }
+    assert!(read > 5, "{read} workloads");
 }

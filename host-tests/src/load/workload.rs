@@ -1,16 +1,18 @@
 //! Workload files: pods, and the objects that controllers make pods of.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use serde_json::Value;
+
 use super::cluster::{Priorities, pod};
-use super::document::{Document, Source};
+use super::document::{Document, Seen, Source};
 use super::fault::Fault;
 use super::pod_group::{Manifest, PodGroup, has_pod_groups};
+use super::unread::unread;
 use super::validate;
 use crate::hint::did_you_mean;
 use crate::object::PodObject;
-use crate::workload::{KINDS, expand};
+use crate::workload::{KINDS, expand, why_no_pods};
 
 /// What workload files hold.
 #[derive(Debug, Default)]
@@ -50,12 +52,10 @@ const BESIDE: [&str; 17] = [
 /// The first fault.
 pub fn workload(sources: &[Source], priorities: &Priorities) -> Result<Workload, Fault> {
     let mut workload = Workload::default();
-    let mut names = BTreeSet::new();
+    let mut seen = Seen::default();
     for source in sources {
         for document in source.documents()? {
-            if document.identity().is_some_and(|identity| !names.insert(identity.to_owned())) {
-                return Err(document.fault("was there before"));
-            }
+            seen.add(&document)?;
             workload.add(&document, priorities)?;
         }
     }
@@ -66,6 +66,7 @@ impl Workload {
     fn add(&mut self, document: &Document<'_>, priorities: &Priorities) -> Result<(), Fault> {
         if document.kind == "Pod" {
             let pod = pod(document)?;
+            self.note_unread(document, &document.decode()?);
             return self.add_pod(pod, document, priorities);
         }
         if document.kind == "PodGroup" && has_pod_groups(&document.api_version) {
@@ -73,6 +74,12 @@ impl Workload {
             return Ok(());
         }
         if let Some(expansion) = expand(document)? {
+            let object = document.decode()?;
+            self.note_unread(document, &object);
+            if expansion.pods.is_empty() {
+                let why = why_no_pods(&object).map_or_else(String::new, |why| format!(": {why}"));
+                self.notes.push(document.fault(format!("makes no pods{why}")).to_string());
+            }
             if document.mentions("schedulingGroup") || document.mentions("workloadRef") {
                 self.notes
                     .push(document.fault("group references in templates are not passed on; use pods").to_string());
@@ -93,6 +100,11 @@ impl Workload {
             "no pods are known to come of {} {}{hint}; a workload file holds {KINDS}",
             document.api_version, document.kind
         )))
+    }
+
+    fn note_unread(&mut self, document: &Document<'_>, object: &Value) {
+        let notes = unread(&document.kind, object).into_iter();
+        self.notes.extend(notes.map(|note| document.fault(note).to_string()));
     }
 
     fn add_pod(&mut self, pod: PodObject, document: &Document<'_>, priorities: &Priorities) -> Result<(), Fault> {

@@ -12,6 +12,7 @@ mod encode;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod unknown;
 
 use serde_json::Value;
 
@@ -22,6 +23,14 @@ use schema::SCHEMA;
 #[must_use]
 pub(crate) fn pod(json: &Value) -> Vec<u8> {
     encode::message(&SCHEMA, SCHEMA.pod, json)
+}
+
+/// The paths of fields that no pod has, each with a hint at the one that was probably meant.
+#[must_use]
+pub(crate) fn unknown_fields(pod: &Value) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    unknown::fields(&SCHEMA, SCHEMA.pod, pod, "", &mut found);
+    found
 }
 
 /// A v1.Node message.

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::owner::{Owner, annotate, environment, label};
 use super::{Expansion, MOST_PODS, count, room};
+use crate::hint::did_you_mean;
 use crate::load::PodGroup;
 
 /// A job of any of the kinds.
@@ -58,6 +59,21 @@ pub(super) struct SchedulingPolicy {
 /// Whether the training operator has jobs of this kind.
 pub fn knows(kind: &str) -> bool {
     matches!(kind, "TFJob" | "PyTorchJob" | "XGBoostJob" | "PaddleJob" | "JAXJob" | "MPIJob")
+}
+
+/// What is wrong with a job that has no field for its replicas: the one that was probably meant, if any.
+pub fn without_replicas(kind: &str, job: &Value) -> Option<String> {
+    let fields = job.get("spec")?.as_object()?;
+    if fields.keys().any(|field| field.ends_with("eplicaSpecs")) {
+        return None;
+    }
+    let family = kind.trim_end_matches("Job").to_lowercase();
+    let key = format!("{}ReplicaSpecs", if family == "xgboost" { "xgb" } else { &family });
+    let wrong = fields.keys().find(|field| !did_you_mean(field, [&*key]).is_empty());
+    Some(wrong.map_or_else(
+        || format!("spec.{key} is missing"),
+        |field| format!("spec.{field} is no field of a {kind}; did you mean {key}?"),
+    ))
 }
 
 /// The job's pods. With a scheduling policy the operator puts them into a PodGroup.

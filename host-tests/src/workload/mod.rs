@@ -12,7 +12,7 @@ mod lws;
 mod mpi;
 mod owner;
 mod ray;
-mod suffix;
+pub(crate) mod suffix;
 #[cfg(test)]
 mod tests;
 mod volcano;
@@ -39,7 +39,7 @@ pub const KINDS: &str = "Pod, Job, Deployment, ReplicaSet, StatefulSet, TFJob, P
 const MOST_PODS: usize = 10_000;
 
 /// Fields that say how many of something there shall be.
-const NUMBERS: [&str; 5] = ["replicas", "parallelism", "completions", "numOfHosts", "size"];
+const NUMBERS: [&str; 6] = ["replicas", "minReplicas", "parallelism", "completions", "numOfHosts", "size"];
 
 /// The pods of a workload object; `None` if it is of another kind.
 ///
@@ -50,7 +50,7 @@ pub fn expand(document: &Document<'_>) -> Result<Option<Expansion>, Fault> {
     if !document.is_named() {
         return Err(document.fault("metadata.name is missing"));
     }
-    if let Some(fault) = negative(&document.decode()?, &mut String::new()) {
+    if let Some(fault) = negative(&document.decode()?) {
         return Err(document.fault(fault));
     }
     if expansion.pods.len() > MOST_PODS {
@@ -60,16 +60,30 @@ pub fn expand(document: &Document<'_>) -> Result<Option<Expansion>, Fault> {
 }
 
 /// The first number of replicas below zero, with its path.
-fn negative(value: &Value, path: &mut String) -> Option<String> {
+fn negative(object: &Value) -> Option<String> {
+    let below = |name: &str, value: &Value| is_number_of_replicas(name) && value.as_i64().is_some_and(|it| it < 0);
+    find(object, &mut String::new(), &below).map(|(path, number)| format!("{path} is {number}, which is negative"))
+}
+
+/// The field that keeps an object from having pods.
+#[must_use]
+pub fn why_no_pods(object: &Value) -> Option<String> {
+    let suspended = |name: &str, value: &Value| name.ends_with("suspend") && *value == Value::Bool(true);
+    let none = |name: &str, value: &Value| is_number_of_replicas(name) && value.as_i64() == Some(0);
+    let found = find(object, &mut String::new(), &suspended).or_else(|| find(object, &mut String::new(), &none));
+    found.map(|(path, value)| format!("{path} is {value}"))
+}
+
+fn is_number_of_replicas(name: &str) -> bool {
+    NUMBERS.iter().any(|known| name.ends_with(known))
+}
+
+/// The first field within that fits, with its path.
+fn find<'a>(value: &'a Value, path: &mut String, fits: &impl Fn(&str, &Value) -> bool) -> Option<(String, &'a Value)> {
     let length = path.len();
-    let inside = |name: &str, inner: &Value, path: &mut String| {
+    let inside = |name: &str, inner: &'a Value, path: &mut String| {
         path.push_str(name);
-        let found = match inner.as_i64() {
-            Some(number) if number < 0 && NUMBERS.iter().any(|known| name.ends_with(known)) => {
-                Some(format!("{path} is {number}, which is negative"))
-            }
-            _ => negative(inner, path),
-        };
+        let found = if fits(name, inner) { Some((path.clone(), inner)) } else { find(inner, path, fits) };
         path.truncate(length);
         found
     };
@@ -95,6 +109,12 @@ fn room(pods: &[Pod], count: usize) -> usize {
 
 fn expand_kind(document: &Document<'_>) -> Result<Option<Expansion>, Fault> {
     let group = document.api_version.split('/').next().unwrap_or_default();
+    if group == "kubeflow.org"
+        && kubeflow::knows(&document.kind)
+        && let Some(fault) = kubeflow::without_replicas(&document.kind, &document.decode()?)
+    {
+        return Err(document.fault(fault));
+    }
     Ok(Some(match (group, document.kind.as_str()) {
         ("batch", "Job") => core::job(&document.decode()?),
         ("apps", "Deployment") => core::deployment(&document.decode()?),
