@@ -58,19 +58,28 @@ fn cpu_allocated(nodes: &[NodeOutcome]) -> Figure {
 
 /// Pods that run on every node, or belong to the platform, do not keep a node from being empty.
 fn empty_nodes(nodes: &[NodeOutcome], gpu: bool) -> Figure {
-    let counting: Vec<&NodeOutcome> = nodes.iter().filter(|node| !gpu || node.gpus > 0).collect();
+    let counting = nodes.iter().filter(|node| node.closed().is_none() && (!gpu || node.gpus > 0));
+    let counting: Vec<&NodeOutcome> = counting.collect();
     let platform = |pod: &PodOnNode| matches!(pod.facts.class.as_deref(), Some("DaemonSet" | "SYSTEM"));
     let empty = |after| counting.iter().filter(|node| node.pods_at(after).all(platform)).count();
     Figure {
         label: if gpu { "Empty GPU nodes" } else { "Empty nodes" },
         value: format!("{} of {}", empty(true), counting.len()),
-        note: format!("{} before; DaemonSets and system pods do not count", empty(false)),
+        note: format!("{} before; DaemonSets and system pods do not count{}", empty(false), closed_ones(nodes, gpu)),
+    }
+}
+
+/// How many nodes were left out because pods do not go there.
+fn closed_ones(nodes: &[NodeOutcome], gpu: bool) -> String {
+    match nodes.iter().filter(|node| node.closed().is_some() && (!gpu || node.gpus > 0)).count() {
+        0 => String::new(),
+        closed => format!("; {} left out", counted(closed, "closed node")),
     }
 }
 
 /// How many pods of 1, 2, 4, ... GPUs still find free devices.
 fn largest_job(nodes: &[NodeOutcome]) -> Figure {
-    let free: Vec<usize> = nodes.iter().filter(|node| !node.unschedulable).map(free_gpus).collect();
+    let free: Vec<usize> = nodes.iter().filter(|node| node.closed().is_none()).map(free_gpus).collect();
     let most = free.iter().copied().max().unwrap_or(0);
     let sizes = std::iter::successors(Some(1_usize), |size| size.checked_mul(2)).take_while(|size| *size <= most);
     let mut jobs = sizes.map(|size| (free.iter().map(|free| free / size).sum::<usize>(), size));
@@ -95,7 +104,7 @@ fn free_gpus(node: &NodeOutcome) -> usize {
 
 fn largest_pod(nodes: &[NodeOutcome]) -> Figure {
     let free = |node: &NodeOutcome| allocatable_cpu(node) - node.pods_at(true).map(cpu).sum::<i64>();
-    let open = nodes.iter().filter(|node| !node.unschedulable);
+    let open = nodes.iter().filter(|node| node.closed().is_none());
     let best = open.map(|node| (free(node), node)).max_by_key(|(free, _)| *free).filter(|(free, _)| *free > 0);
     let (value, note) = best.map_or_else(
         || ("none".to_owned(), String::new()),

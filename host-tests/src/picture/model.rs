@@ -137,7 +137,7 @@ fn number_kinds(nodes: &mut [NodeView<'_>]) {
             .collect();
         pods.sort_unstable();
         let next = kinds.len();
-        node.kind = *kinds.entry((node.node.gpus, node.cpu(), node.node.unschedulable, pods)).or_insert(next);
+        node.kind = *kinds.entry((node.node.gpus, node.cpu(), node.node.closed(), pods)).or_insert(next);
     }
 }
 

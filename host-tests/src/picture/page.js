@@ -2,7 +2,7 @@
 // data.jobs, data.classes: [name, letter]
 // data.requests: texts
 // data.waiting: [pod, job, class, request, reason, explain?]
-// data.nodes: [name, kind, gpus, cpu, unschedulable, pods]
+// data.nodes: [name, kind, gpus, cpu, closed, pods]
 // a pod on a node: [pod, job, class, request, cpu, change, devices, milli of each, explain?]
 // explain: [attempts, nodes that fit, [[node, score, parts]], [[plugin, nodes, reason]]]
 // Text goes into the page as text, never as HTML.
@@ -19,8 +19,8 @@ const field = (id) => document.getElementById(id);
 /** What a focusable element shows. */
 const shown = new WeakMap();
 
-const nodes = data.nodes.map(([name, kind, gpus, cpu, unschedulable, pods]) => ({
-  name, kind, gpus, cpu, unschedulable,
+const nodes = data.nodes.map(([name, kind, gpus, cpu, closed, pods]) => ({
+  name, kind, gpus, cpu, closed,
   pods: pods.map(([pod, job, cls, request, podCpu, change, devices, milli, explain]) =>
     ({ pod, job, cls, request, cpu: podCpu, change, devices, milli, explain, node: name })),
 }));
@@ -126,7 +126,7 @@ function row(alike) {
   made.setAttribute("role", "row");
   const times = alike.length > 1 ? ` ×${alike.length}` : "";
   const name = element("span", "name");
-  name.append(element("b", "", times ? `${times.trim()} ` : ""), `${node.name}${node.unschedulable ? " (cordoned)" : ""}`);
+  name.append(element("b", "", times ? `${times.trim()} ` : ""), `${node.name}${node.closed ? ` (${node.closed})` : ""}`);
   focusable(name, `${node.name}${times}`, { node, alike });
   name.setAttribute("role", "rowheader");
   const arrow = element("span", "note", "→");

@@ -111,7 +111,7 @@ fn length(lists: &[&Vec<Value>]) -> usize {
 }
 
 fn head(node: &NodeView<'_>) -> Value {
-    json!([node.node.name, node.kind, node.node.gpus, node.cpu(), u8::from(node.node.unschedulable)])
+    json!([node.node.name, node.kind, node.node.gpus, node.cpu(), node.node.closed().unwrap_or_default()])
 }
 
 fn pod_data(pod: &PodView<'_>, requests: &mut Requests) -> Value {

@@ -85,9 +85,11 @@ pub fn draw(picture: &Picture<'_>, by: Colours) -> String {
 
 /// What a picture is of.
 pub fn headline(picture: &Picture<'_>) -> String {
+    let takes = |node: &&NodeView<'_>| node.pods.iter().any(|pod| pod.pod.change == PodChange::Placed);
     format!(
-        "{} placed on {}, {} pending",
+        "{} placed on {} of {}, {} pending",
         counted(picture.placed, "pod"),
+        picture.nodes.iter().filter(takes).count(),
         counted(picture.nodes.len(), "node"),
         picture.pending
     )
@@ -166,10 +168,10 @@ impl Canvas<'_> {
         }
         for (node, count) in rows.iter().take(MOST_ROWS) {
             let times = if *count > 1 { format!(" ×{count}") } else { String::new() };
-            let cordoned = if node.node.unschedulable { " (cordoned)" } else { "" };
-            let name = shortened(&node.node.name, 27 - times.chars().count() - cordoned.len());
+            let closed = node.node.closed().map_or_else(String::new, |why| format!(" ({why})"));
+            let name = shortened(&node.node.name, 27 - times.chars().count() - closed.len());
             self.y += ROW;
-            self.text("", MARGIN, &format!("{name}{cordoned}{times}"));
+            self.text("", MARGIN, &format!("{name}{closed}{times}"));
             self.node(node, before, false);
             self.node(node, after, true);
         }

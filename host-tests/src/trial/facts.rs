@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
+use k8s_openapi::api::core::v1::Taint;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stowage::cluster::pod_class::pod_class;
@@ -150,6 +151,7 @@ impl Outcome {
             self.evicted.extend(evicted);
             outcome.gpus = node.devices.free().len();
             outcome.unschedulable = node.spec().and_then(|spec| spec.unschedulable).unwrap_or(false);
+            outcome.closed = node.spec().and_then(|spec| closed(spec.taints.as_deref()?, &outcome.allocatable));
             outcome.pods = Some(now.chain(left).map(|(pod, change)| reader.on_node(pod, change)).collect());
         }
         for pending in &mut self.pending {
@@ -160,12 +162,46 @@ impl Outcome {
     }
 }
 
+/// Why taints keep ordinary pods away. A taint that is named like a resource of the node keeps away only those that do not
+/// ask for it: admission has the others tolerate it.
+fn closed(taints: &[Taint], allocatable: &BTreeMap<String, i64>) -> Option<String> {
+    let repels = |taint: &&Taint| {
+        ["NoSchedule", "NoExecute"].contains(&&*taint.effect)
+            && taint.key != "node.kubernetes.io/unschedulable"
+            && !allocatable.contains_key(&taint.key)
+    };
+    let lost =
+        |taint: &Taint| ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].contains(&&*taint.key);
+    let mut repelling = taints.iter().filter(repels).peekable();
+    repelling.peek()?;
+    Some(if repelling.any(lost) { "not ready" } else { "tainted" }.to_owned())
+}
+
 impl NodeOutcome {
+    /// What keeps new pods away, in a word; `None` if nothing does.
+    #[must_use]
+    pub fn closed(&self) -> Option<&str> {
+        if self.unschedulable { Some("cordoned") } else { self.closed.as_deref() }
+    }
+
     /// Its pods after the run, or before it.
     pub fn pods_at(&self, after: bool) -> impl Iterator<Item = &PodOnNode> {
         let other = if after { Change::Left } else { Change::Placed };
         self.pods.iter().flatten().filter(move |pod| pod.change != other)
     }
+}
+
+/// Whether a pod says that it belongs to a gang.
+#[must_use]
+pub fn is_in_gang(info: &PodInfo) -> bool {
+    object::Pod::parse(info.object.protobuf()).is_ok_and(|view| gang(&view).is_some())
+}
+
+/// `namespace/name` of a pod's gang.
+fn gang(pod: &object::Pod<'_>) -> Option<String> {
+    let words = Words(pod);
+    let native = || Some(format!("{}/{}", pod.meta.namespace, words.native_group()?));
+    recognise::gang_and_role(&words).map(|(gang, _)| gang).or_else(native)
 }
 
 struct Reader<'a> {
@@ -198,9 +234,7 @@ impl Reader<'_> {
         };
         // What the module cannot read it has no opinion on: such a pod has neither class nor gang.
         if let Ok(view) = object::Pod::parse(info.object.protobuf()) {
-            let words = Words(&view);
-            let native = || Some(format!("{}/{}", view.meta.namespace, words.native_group()?));
-            facts.gang = recognise::gang_and_role(&words).map(|(gang, _)| gang).or_else(native);
+            facts.gang = gang(&view);
             if let Ok(read) = object::PodInfo::of(&view, &mut self.own, &RequestOptions::default()) {
                 let (class, _) = pod_class(&view, &read, &self.own);
                 let platform = if class.daemon_set { "DaemonSet" } else { class.qos.name() };
@@ -208,5 +242,22 @@ impl Reader<'_> {
             }
         }
         facts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taints_close_nodes_to_those_who_do_not_ask_for_them() {
+        let of = |key: &str, effect: &str| {
+            let taint = Taint { key: key.to_owned(), effect: effect.to_owned(), ..Taint::default() };
+            closed(&[taint], &BTreeMap::from([("nvidia.com/gpu".to_owned(), 8)]))
+        };
+        assert_eq!(of("node.kubernetes.io/not-ready", "NoExecute").as_deref(), Some("not ready"));
+        assert_eq!(of("acme.com/reserved", "NoSchedule").as_deref(), Some("tainted"));
+        assert_eq!(of("acme.com/reserved", "PreferNoSchedule"), None);
+        assert_eq!(of("nvidia.com/gpu", "NoSchedule"), None);
     }
 }

@@ -13,7 +13,7 @@ use anyhow::bail;
 use stowage::config::Policy;
 
 pub use digest::{Digest, ScoreLine, explain_line};
-pub use facts::{Before, Candidate, Change as PodChange, Explained, PodFacts, PodOnNode, Refusals};
+pub use facts::{Before, Candidate, Change as PodChange, Explained, PodFacts, PodOnNode, Refusals, is_in_gang};
 pub use outcome::{NodeOutcome, Outcome, Pending, Placement, amount, reason};
 
 use crate::framework::Handle;

@@ -66,6 +66,9 @@ pub struct NodeOutcome {
     /// Whether it takes no new pods.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unschedulable: bool,
+    /// Why else new pods do not go there without being made for it: `not ready`, or `tainted`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<String>,
     /// The pods that were on it before the run or are on it after, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<Vec<PodOnNode>>,
@@ -92,6 +95,7 @@ impl Outcome {
                 allocatable: amounts(&node.allocatable, &names),
                 gpus: 0,
                 unschedulable: false,
+                closed: None,
                 pods: None,
             }
         });
@@ -116,6 +120,9 @@ fn pending_pod(pod: &StoredPod) -> Pending {
 pub fn reason(pod: &StoredPod) -> String {
     match pod.attempts.last().map(|attempt| &attempt.result) {
         Some(Err(message)) => message.to_string(),
+        _ if pod.info.pod().metadata.deletion_timestamp.is_some() => {
+            "it is being deleted (metadata.deletionTimestamp is set), and so is not scheduled".to_owned()
+        }
         _ => {
             let gates = pod.info.pod().spec.as_ref().and_then(|spec| spec.scheduling_gates.as_ref());
             let gates: Vec<&str> = gates.into_iter().flatten().map(|gate| gate.name.as_str()).collect();

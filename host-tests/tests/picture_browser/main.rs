@@ -50,7 +50,7 @@ fn the_demo_s_page_shows_the_job() {
     let example = root().join("../examples/tfjob");
     let page = run_page(&example.join("cluster.yaml"), &example.join("workload.yaml"), "picture-demo.html");
     assert_eq!(browser.open(&page), Vec::<String>::new(), "the console is silent");
-    assert_eq!(text(&browser, "h1"), "5 pods placed on 2 nodes, 0 pending");
+    assert_eq!(text(&browser, "h1"), "5 pods placed on 1 of 2 nodes, 0 pending");
     let figures = text(&browser, ".figures");
     for figure in ["4 of 8", "1 of 2", "4 workers × 1 GPU", "or 2 × 2 GPUs, 1 × 4 GPUs", "1 of 1"] {
         assert!(figures.contains(figure), "{figure}: {figures}");
@@ -95,7 +95,7 @@ fn clusters_without_gpus_show_cpu() {
     std::fs::write(&workload, json!({"apiVersion": "v1", "kind": "List", "items": pods}).to_string()).unwrap();
     let page = run_page(&cluster, &workload, "picture-cpu.html");
     assert_eq!(browser.open(&page), Vec::<String>::new());
-    assert_eq!(text(&browser, "h1"), "8 pods placed on 2 nodes, 1 pending");
+    assert_eq!(text(&browser, "h1"), "8 pods placed on 2 of 2 nodes, 1 pending");
     let figures = text(&browser, ".figures");
     for figure in ["30 of 32", "6 before", "0 of 2", "1 CPU", "no gang was submitted"] {
         assert!(figures.contains(figure), "{figure}: {figures}");
