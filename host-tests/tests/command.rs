@@ -58,6 +58,29 @@ fn run_speaks_json() {
 }
 
 #[test]
+fn trace_says_what_was_replayed() {
+    let data =
+        |file: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/openb").join(file).display().to_string();
+    let (nodes, pods) = (data("openb_node_list_gpu_node.csv"), data("openb_pod_list_default.csv"));
+    let of = |more: &[&str]| -> Value {
+        let base = ["trace", "--nodes", &nodes, "--pods", &pods, "--arrive", "0.01", "--ties", "fixed", "-o", "json"];
+        let output = stowage(&[&base[..], more].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)))
+    };
+    let (one, several) = (of(&[]), of(&["--seeds", "1-2", "--policy-compare", "stowage,fgd"]));
+    assert_eq!((&one["seeds"], &several["seeds"]), (&serde_json::json!([42]), &serde_json::json!([1, 2])));
+    for report in [&one, &several] {
+        assert_eq!(
+            (&report["schemaVersion"], &report["ties"], &report["arrive"]),
+            (&"v1".into(), &"fixed".into(), &0.01.into())
+        );
+        assert!(report["results"][0]["arrived"].is_array() && report["results"][0]["policy"] == "stowage", "{report}");
+    }
+    assert_eq!((&one["arrived"], &one["pods"]), (&one["results"][0]["arrived"], &one["results"][0]["pods"]));
+    assert!(several["arrived"].is_null() && several["results"][1]["policy"] == "fgd", "{several}");
+}
+
+#[test]
 fn run_prints_tables_without_colour() {
     let output = stowage(&["run", "-c", &example("cluster.yaml"), "-w", &example("workload.yaml"), "--seed", "7"]);
     let text = stdout(&output);
@@ -89,7 +112,8 @@ fn bad_input_is_exit_code_2() {
     let not_wasm_either = temporary("component.wasm", "\0asm\r\0\u{1}\0");
     let again = temporary("again.yaml", "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n");
     let again = again.to_str().unwrap();
-    let cases: [(&[&str], &str); 12] = [
+    let trace = ["trace", "--nodes", "nowhere.csv", "--pods", "nowhere.csv", "--chart"];
+    let cases: [(&[&str], &str); 16] = [
         (&["run", "-c", empty.to_str().unwrap()], "there is no Node in "),
         (&["run", "-c", &cluster, again, "-w", again], "pod default/p of the workload is in the cluster already"),
         (&["inspect", not_wasm.to_str().unwrap()], "not.wasm: wasm: error compiling guest: invalid magic number"),
@@ -99,6 +123,10 @@ fn bad_input_is_exit_code_2() {
         (&["check", policy.to_str().unwrap()], "did you mean binpack?"),
         (&["run", "-c", &cluster, "-m", not_wasm.to_str().unwrap()], "not.wasm"),
         (&["run", "-c", &cluster, "--node-state", "lag=soon"], "\"soon\" is not a duration"),
+        (&["explain", "ml/x", "-c", &cluster], "there is no pod ml/x, and none that waits for a node"),
+        (&["compare", "default", "defualt", "-c", &cluster], "there is no file defualt; did you mean default?"),
+        (&[&trace[..], &["chart.png"]].concat(), "chart.png: a chart is a file *.svg"),
+        (&[&trace[..], &["/nowhere/chart.svg"]].concat(), "cannot write /nowhere/chart.svg"),
         (&["explain", "nobody", "-c", &cluster, "-w", &example("workload.yaml")], "there is no pod default/nobody"),
         (
             &["explain", "tf-smoke", "-c", &cluster, "-w", &example("workload.yaml")],
@@ -154,6 +182,14 @@ fn a_pod_on_a_node_that_is_not_there_is_left_out() {
 }
 
 #[test]
+fn a_pod_that_is_being_deleted_says_so() {
+    let pod =
+        "kind: Pod\nmetadata: {name: p, deletionTimestamp: 2026-01-01T00:00:00Z}\nspec: {containers: [{name: c}]}\n";
+    let output = stowage_with(pod, &["run", "-c", &example("cluster.yaml"), "-w", "-"]);
+    assert!(stdout(&output).contains("it is being deleted"), "{}{}", stdout(&output), stderr(&output));
+}
+
+#[test]
 fn a_module_that_misbehaves_is_exit_code_3() {
     let module = temporary(
         "trap.wat",
@@ -199,7 +235,25 @@ fn explain_shows_the_parts_of_scores() {
         "{explanation}"
     );
     let text = stdout(&stowage(&base));
-    assert!(text.contains("BINPACK") && text.contains("chosen"), "{text}");
+    let rows: Vec<Vec<&str>> = text.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0][..4], ["NODE", "VERDICT", "SCORE", "BINPACK"], "{text}");
+    assert!(rows[1][1] == "chosen" && rows[2][1] == "fits" && rows[1][2] == rows[1][3], "{text}");
+}
+
+#[test]
+fn explain_says_what_packing_fears_for() {
+    let policy = temporary(
+        "packing.json",
+        r#"{"packing": {"expected": [{"pods": 10, "gpus": 4, "cpu": "16"}]}, "gang": {"enabled": false}}"#,
+    );
+    let (cluster, workload) = (example("cluster.yaml"), example("workload.yaml"));
+    let args = ["explain", "tf-smoke-gpu-worker-3", "-c", &cluster, "-w", &workload, "-p", policy.to_str().unwrap()];
+    let text = stdout(&stowage(&args));
+    let head = text.lines().find(|line| line.starts_with("NODE")).unwrap_or_else(|| panic!("{text}"));
+    let at = |column: &str| head.find(column).unwrap_or_else(|| panic!("no {column} in {text}"));
+    let order = ["SCORE", "PACKING", "REGRET mGPU", "LOSER", "LOSES mGPU", "VALUE BEFORE mGPU", "REASON"].map(at);
+    assert!(order.is_sorted(), "{text}");
+    assert!(text.contains(" x ") && !text.contains('"'), "a pod in words: {text}");
 }
 
 #[test]

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::bail;
+
 use crate::comparison::{Comparison, Side};
+use crate::hint::did_you_mean;
 use crate::trial::{Trial, load_module, read_policy};
 
 use super::MODULE_MISBEHAVED;
@@ -65,6 +68,10 @@ fn side_of(trial: &Trial, side: &Path) -> anyhow::Result<Trial> {
     }
     if side.extension().is_some_and(|extension| extension == "wasm") {
         return Ok(Trial { module: load_module(Some(side))?, ..trial.clone() });
+    }
+    if side.extension().is_none() && !side.exists() {
+        let hint = did_you_mean(&side.to_string_lossy(), ["default"]);
+        bail!("a side is a policy, a module or the word default; there is no file {}{hint}", side.display());
     }
     Ok(Trial { policy: read_policy(side, &trial.module)?, ..trial.clone() })
 }

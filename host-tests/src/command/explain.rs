@@ -1,12 +1,13 @@
 //! `stowage explain`: why a pod went where it went, or nowhere.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use crate::hint::did_you_mean;
 use crate::scheduler::report::{CycleReport, Verdict};
 use crate::simulation::Simulation;
-use crate::trial::{ScoreLine, Trial};
+use crate::trial::{ScoreLine, Trial, is_in_gang};
 use anyhow::bail;
 use serde::Serialize;
 use serde_json::Value;
@@ -45,6 +46,9 @@ struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     nodes: Vec<Node>,
+    /// Why there are no scores: what stands beside the only node that fits.
+    #[serde(skip)]
+    unscored: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -83,7 +87,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let Some(report) = simulation.reports().last() else { bail!("{}", not_scheduled(&simulation, &key)) };
     let earlier = simulation.reports().iter().rev().skip(1).rev();
     let earlier = earlier.filter_map(|report| Some((report.attempt, report.failure.clone()?))).collect();
-    let explanation = explain(report, earlier, &log);
+    let in_gang = simulation.pod(&key).is_some_and(|pod| is_in_gang(&pod.info));
+    let explanation = explain(report, earlier, in_gang, &log);
     match args.output {
         Format::Json => line(serde_json::to_string_pretty(&explanation)?),
         Format::Table => print(&explanation),
@@ -116,17 +121,29 @@ fn not_scheduled(simulation: &Simulation, key: &str) -> String {
     }
     // What controllers make begins with the name of what they make it for.
     let name = key.rsplit('/').next().unwrap_or(key);
-    let alike = pods.iter().map(|pod| &*pod.info.key).filter(|other| other.contains(name) || key.contains(*other));
-    let alike: Vec<&str> = alike.take(5).collect();
-    if alike.is_empty() {
-        let some: Vec<&str> = pods.iter().filter(|pod| !pod.initial).map(|pod| &*pod.info.key).take(5).collect();
-        format!("there is no pod {key}; there are {}", some.join(", "))
-    } else {
-        format!("there is no pod {key}; did you mean {}?", alike.join(", "))
+    let keys = pods.iter().map(|pod| &*pod.info.key);
+    let alike: Vec<&str> = keys.filter(|other| other.contains(name) || key.contains(*other)).collect();
+    if !alike.is_empty() {
+        return format!("there is no pod {key}; did you mean {}?", some(&alike));
+    }
+    let submitted: Vec<&str> = pods.iter().filter(|pod| !pod.initial).map(|pod| &*pod.info.key).collect();
+    if submitted.is_empty() {
+        return format!("there is no pod {key}, and none that waits for a node: --workload names files with such pods");
+    }
+    format!("there is no pod {key}; there are {}", some(&submitted))
+}
+
+/// The first of many names.
+fn some(names: &[&str]) -> String {
+    const MOST: usize = 5;
+    let listed = names.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MOST) {
+        0 => listed,
+        more => format!("{listed} and {more} more"),
     }
 }
 
-fn explain(report: &CycleReport, earlier: Vec<(u32, String)>, log: &Log) -> Explanation {
+fn explain(report: &CycleReport, earlier: Vec<(u32, String)>, in_gang: bool, log: &Log) -> Explanation {
     let log = log.borrow();
     // The last line about a node is of the last cycle.
     let parts: BTreeMap<String, BTreeMap<String, Value>> = log
@@ -154,6 +171,11 @@ fn explain(report: &CycleReport, earlier: Vec<(u32, String)>, log: &Log) -> Expl
         node: report.chosen.clone(),
         reason: report.failure.clone(),
         nodes: nodes.collect(),
+        unscored: if in_gang && report.is_narrowed() {
+            "its place in the gang's plan"
+        } else {
+            "the only node that fits is not scored"
+        },
     }
 }
 
@@ -183,36 +205,58 @@ fn print(explanation: &Explanation) {
     if !explanation.earlier.is_empty() {
         line(format_args!("attempt {}:", explanation.attempts));
     }
-    let mut parts: Vec<&String> = explanation.nodes.iter().flat_map(|node| node.parts.keys()).collect();
-    parts.sort();
-    parts.dedup();
+    table(explanation).print();
+}
+
+/// What is not a part of the score but tells where packing's part comes from, with headings that name the unit.
+const DIAGNOSTICS: [(&str, &str); 5] = [
+    ("regret", "REGRET mGPU"),
+    ("loser", "LOSER"),
+    ("loses", "LOSES mGPU"),
+    ("valueBefore", "VALUE BEFORE mGPU"),
+    ("valueAfter", "VALUE AFTER mGPU"),
+];
+
+/// The node that was taken, then the others by score, and those that were refused.
+fn table(explanation: &Explanation) -> Table {
+    let is_part = |name: &str| DIAGNOSTICS.iter().all(|(known, _)| *known != name);
+    let given: BTreeSet<&str> =
+        explanation.nodes.iter().flat_map(|node| node.parts.keys()).map(String::as_str).collect();
+    let parts: Vec<&str> = given.iter().copied().filter(|name| is_part(name)).collect();
+    let diagnostics: Vec<_> = DIAGNOSTICS.into_iter().filter(|(name, _)| given.contains(name)).collect();
     let scored = explanation.nodes.iter().any(|node| node.score.is_some());
     let mut columns = vec!["NODE".to_owned(), "VERDICT".to_owned()];
+    columns.extend(scored.then(|| "SCORE".to_owned()));
     columns.extend(parts.iter().map(|part| part.to_uppercase()));
-    if scored {
-        columns.push("SCORE".to_owned());
-    }
+    columns.extend(diagnostics.iter().map(|(_, heading)| (*heading).to_owned()));
     columns.push("REASON".to_owned());
     let mut table = Table::new(columns);
-    for node in &explanation.nodes {
-        let chosen = explanation.node.as_ref() == Some(&node.name);
+
+    let chosen = |node: &Node| explanation.node.as_ref() == Some(&node.name);
+    let mut nodes: Vec<&Node> = explanation.nodes.iter().collect();
+    nodes.sort_by_key(|node| (!chosen(node), node.verdict == "refused", Reverse(node.score)));
+    for node in nodes {
         let verdict = match node.verdict {
-            "fits" if chosen => "chosen",
+            "fits" if chosen(node) => "chosen",
             "notVisited" => "not visited",
             other => other,
         };
+        let part = |name: &str| node.parts.get(name).map_or_else(|| "-".to_owned(), plain);
         let mut cells = vec![node.name.clone(), verdict.to_owned()];
-        cells.extend(parts.iter().map(|part| node.parts.get(*part).map_or_else(|| "-".to_owned(), Value::to_string)));
-        if scored {
-            cells.push(node.score.map_or_else(|| "-".to_owned(), |score| score.to_string()));
-        }
-        let reason = match (&node.plugin, &node.reason) {
+        cells.extend(scored.then(|| node.score.map_or_else(|| "-".to_owned(), |score| score.to_string())));
+        cells.extend(parts.iter().map(|name| part(name)));
+        cells.extend(diagnostics.iter().map(|(name, _)| part(name)));
+        cells.push(match (&node.plugin, &node.reason) {
             (Some(plugin), Some(reason)) => format!("{plugin}: {reason}"),
-            _ if node.verdict == "fits" && !scored => "the only node that fits is not scored".to_owned(),
+            _ if node.verdict == "fits" && !scored => explanation.unscored.to_owned(),
             _ => String::new(),
-        };
-        cells.push(reason);
+        });
         table.row(cells);
     }
-    table.print();
+    table
+}
+
+/// A value as people write it.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -65,7 +65,8 @@ pub struct Args {
     output: Format,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "camelCase")]
 enum TieOrder {
     Random,
     Fixed,
@@ -91,21 +92,21 @@ impl FromStr for Seeds {
     }
 }
 
+/// What was asked for, and what came of it. `results` always holds everything; what a single replay gave stands outside, too.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
     schema_version: &'static str,
-    #[serde(flatten)]
-    replays: Replays,
+    /// The policy document of the module; absent for its defaults.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<String>,
+    seeds: Vec<u64>,
+    ties: TieOrder,
+    arrive: f64,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    only: Option<Summary>,
+    results: Vec<Named>,
     seconds: f64,
-}
-
-/// One policy on one workload, or several results side by side.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase", untagged)]
-enum Replays {
-    One(Summary),
-    Several { results: Vec<Named> },
 }
 
 #[derive(Debug, Serialize)]
@@ -117,14 +118,14 @@ struct Named {
 }
 
 /// The mean of the seeds; pods are those of all.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct Summary {
     arrived: Vec<Arrived>,
     pods: usize,
     failed: usize,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Arrived {
     percent: u32,
@@ -138,6 +139,7 @@ struct Arrived {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let started = Instant::now();
     ensure!(args.arrive > 0.0 && args.arrive <= 10.0, "--arrive: {} is not between 0 and 10", args.arrive);
+    args.chart.as_deref().map_or(Ok(()), expect_chart)?;
     let traces: Vec<Trace> = args.pods.iter().map(|pods| openb::read(&args.nodes, pods)).collect::<Result<_>>()?;
     let contestants = contestants(args)?;
     let seeds = args.seeds.clone().unwrap_or(Seeds(vec![args.seed])).0;
@@ -166,7 +168,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     logged.dedup();
     logged.iter().for_each(|line| eprintln!("module: {line}"));
 
-    let mut results = Vec::new();
+    let mut results: Vec<Named> = Vec::new();
     let mut of_seeds = outcomes.chunks(seeds.len());
     for pods in &args.pods {
         for ((policy, _), outcomes) in contestants.iter().zip(of_seeds.by_ref()) {
@@ -181,15 +183,31 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     match args.output {
         Format::Table => print(&results, started.elapsed().as_secs_f64()),
         Format::Json => {
-            let replays = match results.pop() {
-                Some(only) if results.is_empty() && args.policy_compare.is_none() => Replays::One(only.summary),
-                last => Replays::Several { results: results.into_iter().chain(last).collect() },
+            let only = if let [only] = &*results { Some(only.summary.clone()) } else { None };
+            let report = Report {
+                schema_version: "v1",
+                policy: args.policy.as_ref().map(|path| path.display().to_string()),
+                seeds,
+                ties: args.ties,
+                arrive: args.arrive,
+                only,
+                results,
+                seconds: rounded(started.elapsed().as_secs_f64()),
             };
-            let report = Report { schema_version: "v1", replays, seconds: rounded(started.elapsed().as_secs_f64()) };
             line(serde_json::to_string_pretty(&report)?);
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a chart that could not be written: replays take minutes.
+fn expect_chart(path: &Path) -> Result<()> {
+    let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+    ensure!(named, "{}: a chart is a file *.svg", path.display());
+    // Not truncated: what is there stays until there is something better.
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    opened.with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(())
 }
 
 /// Who is compared, by name.

@@ -68,10 +68,20 @@ impl CycleReport {
         if !is_left_out(reason) {
             return reason.to_owned();
         }
-        let left_out =
-            |node: &&NodeReport| matches!(&node.verdict, Verdict::Refused { reason, .. } if is_left_out(reason));
-        let left: Vec<&str> = self.nodes.iter().filter(|node| !left_out(node)).map(|node| &*node.node).collect();
+        let left: Vec<&str> = self.nodes.iter().filter(|node| !node.is_left_out()).map(|node| &*node.node).collect();
         format!("its PreFilter leaves {} only", left.join(", "))
+    }
+
+    /// Whether a plugin's PreFilter named the only nodes worth looking at.
+    #[must_use]
+    pub fn is_narrowed(&self) -> bool {
+        self.nodes.iter().any(NodeReport::is_left_out)
+    }
+}
+
+impl NodeReport {
+    fn is_left_out(&self) -> bool {
+        matches!(&self.verdict, Verdict::Refused { reason, .. } if is_left_out(reason))
     }
 }
 
