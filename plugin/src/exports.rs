@@ -2,7 +2,6 @@
 #![allow(missing_docs, unsafe_code)] // Both only in what wit-bindgen generates.
 
 use alloc::boxed::Box;
-use alloc::string::ToString;
 use core::cell::Cell;
 
 use crate::cycle::Module;
@@ -49,12 +48,13 @@ fn put_back(state: Box<State>) {
 
 /// Reads the policy. A fault in it ends the module, and thereby the scheduler's start, with the faults in the log and
 /// on stderr.
+#[inline(never)]
 fn start() -> State {
     let mut host = Scheduler::default();
     match Module::start(&mut host) {
         Ok(module) => State { host, module },
         Err(faults) => {
-            let faults = faults.to_string();
+            let faults = say!("{faults}");
             host.log(Severity::Error, &faults);
             host.stderr(&faults);
             core::arch::wasm32::unreachable()

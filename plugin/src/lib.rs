@@ -31,6 +31,11 @@
 
 extern crate alloc;
 
+/// What `format!` does, in fewer bytes.
+macro_rules! say {
+    ($($part:tt)*) => { $crate::text::compose(format_args!($($part)*)) };
+}
+
 pub mod cluster;
 pub mod config;
 pub mod cycle;

@@ -64,6 +64,16 @@ impl<K: Ord, V> SortedMap<K, V> {
         }
     }
 
+    /// The same for a key that is probably the last: documents are written in order.
+    #[inline(never)]
+    fn append(&mut self, key: K, value: V) {
+        if self.0.last().is_none_or(|(last, _)| *last < key) {
+            self.0.push((key, value));
+        } else {
+            self.insert(key, value);
+        }
+    }
+
     #[inline(never)]
     fn put(&mut self, at: usize, key: K, value: V) {
         self.0.insert(at, (key, value));
@@ -132,14 +142,7 @@ impl<K: Ord, V> FromIterator<(K, V)> for SortedMap<K, V> {
     /// Of several values of a key, the last counts.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let mut map = Self::default();
-        for (key, value) in pairs {
-            // Documents are written in order.
-            if map.0.last().is_none_or(|(last, _)| *last < key) {
-                map.0.push((key, value));
-            } else {
-                map.insert(key, value);
-            }
-        }
+        pairs.into_iter().for_each(|(key, value)| map.append(key, value));
         map
     }
 }

@@ -3,6 +3,46 @@
 use alloc::string::String;
 use core::fmt::{self, Write as _};
 
+/// A text that is being written. `String` brings a writer of its own, whose way with single characters takes half a
+/// kilobyte.
+struct Writer(String);
+
+impl fmt::Write for Writer {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+/// A text from its parts; see `say!`.
+#[must_use]
+pub fn compose(parts: fmt::Arguments<'_>) -> String {
+    let mut text = Writer(String::new());
+    // A writer that never fails, and parts that fail only if it does.
+    let _ = text.write_fmt(parts);
+    text.0
+}
+
+/// Texts with `between` between them.
+#[must_use]
+pub fn join(texts: &[String], between: &str) -> String {
+    let mut joined = String::new();
+    for (at, text) in texts.iter().enumerate() {
+        if at > 0 {
+            joined.push_str(between);
+        }
+        joined.push_str(text);
+    }
+    joined
+}
+
+/// What stands before and behind the first `mark`, a character of one byte.
+#[must_use]
+pub fn split(text: &str, mark: u8) -> Option<(&str, &str)> {
+    let at = text.bytes().position(|byte| byte == mark)?;
+    Some((text.get(..at)?, text.get(at.saturating_add(1)..)?))
+}
+
 /// Whether `text` is `pattern`, in which `*` stands for any text.
 ///
 /// Each literal between two stars is taken at its first place: a later one could not leave more room for the rest.

@@ -167,6 +167,7 @@ impl Cluster {
 
     /// A known node.
     #[must_use]
+    #[inline(never)]
     pub fn node(&self, at: NodeIndex) -> Option<&Node> {
         self.nodes.get(at.index()).and_then(Option::as_ref)
     }
@@ -179,7 +180,7 @@ impl Cluster {
     /// The node in a row of a table with one row per node.
     #[must_use]
     pub fn at_row(&self, row: u32) -> Option<&Node> {
-        self.nodes.get(usize::try_from(row).ok()?).and_then(Option::as_ref)
+        self.node(NodeIndex(row))
     }
 
     /// Whether the module let the pod go to a node and node state does not count it yet.
@@ -320,7 +321,7 @@ impl Cluster {
         let uid = node_state::uid_hash(&pod.uid);
         self.unplace(uid);
         while self.placed.len() >= MAX_PLACED {
-            let Some((oldest, _)) = self.placed.iter().min_by_key(|(_, placed)| placed.number) else { break };
+            let Some((oldest, _)) = self.placed.iter().least(|(_, placed)| placed.number) else { break };
             self.unplace(*oldest);
         }
         let placed_ms = self.now_ms().unwrap_or(0);

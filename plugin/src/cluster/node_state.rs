@@ -8,7 +8,6 @@
 //! some without changing what the others mean.
 
 use alloc::borrow::ToOwned;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -184,7 +183,7 @@ impl NodeState {
 }
 
 fn hexadecimal<S: Serializer>(uids: &[u32], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&uids.iter().map(|uid| format!("{uid:08x}")).collect::<String>())
+    serializer.collect_str(&uids.iter().map(|uid| say!("{uid:08x}")).collect::<String>())
 }
 
 /// 32 bits that stand for a pod: the lower half of [`uid_hash`].

@@ -3,7 +3,6 @@
 //! Costs the scheduler some microseconds per node, which no pod by itself is worth. A gang is: turning away all of its
 //! members because of what was true a while ago would leave them waiting for the next event.
 
-use alloc::format;
 use alloc::vec::Vec;
 
 use super::Cluster;
@@ -23,7 +22,7 @@ impl Cluster {
                 Ok((name, bytes)) => drop(self.take_in(name, bytes, &mut news)),
                 Err(error) => {
                     whole = false;
-                    self.say_once(format!("list of nodes: {error}"), &mut news);
+                    self.say_once(say!("list of nodes: {error}"), &mut news);
                 }
             }
         }

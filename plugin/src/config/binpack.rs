@@ -1,11 +1,11 @@
 //! `binpack`: the in-tree `NodeResourcesFit` arguments, taken as they are.
 
 use alloc::borrow::ToOwned;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::fields::{Fields, Section};
+use crate::gather::Gather;
 
 /// Fill the fullest node that fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,7 +88,7 @@ const fn one() -> i64 {
 }
 
 fn cpu_and_memory() -> Vec<ResourceWeight> {
-    ["cpu", "memory"].map(|name| ResourceWeight { name: name.to_owned(), weight: one() }).to_vec()
+    ["cpu", "memory"].iter().map(|name| ResourceWeight { name: (*name).to_owned(), weight: one() }).gather()
 }
 
 impl Default for ScoringStrategy {
@@ -164,8 +164,8 @@ impl Section for RequestedToCapacityRatio {
         for (at, (before, point)) in (1..).zip(pairs) {
             if point.utilization <= before.utilization {
                 let (found, last) = (point.utilization, before.utilization);
-                let message = format!("{found} does not increase, the point before it has {last}");
-                fields.fault(&format!("shape[{at}].utilization"), message);
+                let message = say!("{found} does not increase, the point before it has {last}");
+                fields.fault(&say!("shape[{at}].utilization"), message);
             }
         }
     }

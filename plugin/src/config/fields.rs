@@ -6,7 +6,6 @@
 
 use alloc::borrow::Cow;
 use alloc::borrow::ToOwned;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
@@ -15,6 +14,7 @@ use super::Faults;
 use crate::gather::Gather;
 use crate::json::Json;
 use crate::sorted_map::SortedMap;
+use crate::text::join;
 
 /// A section of the policy document.
 pub(super) trait Section {
@@ -112,7 +112,7 @@ impl<'a> Fields<'a> {
         let words = (0..).map_while(word).gather();
         let chosen = words.iter().position(|word| *word == text);
         if chosen.is_none() {
-            self.fault(name, format!("unknown variant `{text}`, expected one of {}", quoted(&words)));
+            self.fault(name, say!("unknown variant `{text}`, expected one of {}", quoted(&words)));
         }
         chosen
     }
@@ -123,7 +123,7 @@ impl<'a> Fields<'a> {
         if let Some(elements) = self.elements(name) {
             slot.clear();
             for (at, element) in elements.iter().enumerate() {
-                slot.extend(self.text_in(&format!("{name}[{at}]"), element).map(ToOwned::to_owned));
+                slot.extend(self.text_in(&say!("{name}[{at}]"), element).map(ToOwned::to_owned));
             }
         }
         self.faults.len() == before
@@ -137,7 +137,7 @@ impl<'a> Fields<'a> {
             None => return,
         };
         for (key, value) in entries {
-            let path = format!("{name}[{key}]");
+            let path = say!("{name}[{key}]");
             if let Some(number) = self.number_in(&path, value, &allowed)
                 && slot.insert(key.clone().into_owned(), number).is_some()
             {
@@ -167,13 +167,19 @@ impl<'a> Fields<'a> {
             slot.clear();
             for (at, element) in elements.iter().enumerate() {
                 let mut section = T::default();
-                self.element(&format!("{name}[{at}]"), element, &mut section);
+                self.element_at(name, at, element, &mut section);
                 slot.push(section);
             }
         }
         self.faults.len() == before
     }
 
+    #[inline(never)]
+    fn element_at(&mut self, name: &str, at: usize, value: &Json<'_>, section: &mut dyn Section) {
+        self.element(&say!("{name}[{at}]"), value, section);
+    }
+
+    #[inline(never)]
     fn element(&mut self, path: &str, value: &Json<'_>, section: &mut dyn Section) {
         read_object(value, self.path_of(path), self.faults, section);
     }
@@ -205,12 +211,12 @@ impl<'a> Fields<'a> {
             Json::Integer(number) => {
                 let accepted = u32::try_from(*number).ok().filter(|number| allowed.contains(number));
                 if accepted.is_none() {
-                    self.fault(path, format!("{number} is out of range, allowed are {least} to {most}"));
+                    self.fault(path, say!("{number} is out of range, allowed are {least} to {most}"));
                 }
                 accepted
             }
             Json::OtherNumber => {
-                self.fault(path, format!("is no whole number, allowed are {least} to {most}"));
+                self.fault(path, say!("is no whole number, allowed are {least} to {most}"));
                 None
             }
             other => {
@@ -230,7 +236,7 @@ impl<'a> Fields<'a> {
     }
 
     fn wrong_kind(&mut self, path: &str, found: &Json<'_>, expected: &str) {
-        self.fault(path, format!("is {}, expected {expected}", found.kind()));
+        self.fault(path, say!("is {}, expected {expected}", found.kind()));
     }
 
     /// Whatever no one asked for is a fault.
@@ -238,7 +244,7 @@ impl<'a> Fields<'a> {
         for (name, _) in self.given {
             if !self.known.contains(&&**name) {
                 let known = quoted(&self.known);
-                self.fault(name, format!("unknown field `{name}`, expected one of {known}"));
+                self.fault(name, say!("unknown field `{name}`, expected one of {known}"));
             }
         }
     }
@@ -246,7 +252,7 @@ impl<'a> Fields<'a> {
     /// The whole path of what is at `path` in this object.
     fn path_of(&self, path: &str) -> String {
         let dot = if self.path.is_empty() || path.is_empty() { "" } else { "." };
-        format!("{}{dot}{path}", self.path)
+        say!("{}{dot}{path}", self.path)
     }
 }
 
@@ -254,5 +260,5 @@ const TWICE: &str = "is given twice";
 
 /// `` `a`, `b` ``.
 fn quoted(words: &[&str]) -> String {
-    words.iter().map(|word| format!("`{word}`")).gather().join(", ")
+    join(&words.iter().map(|word| say!("`{word}`")).gather(), ", ")
 }

@@ -49,7 +49,7 @@ impl Default for Gpu {
         ];
         Self {
             resources: GPU_NAMES.iter().map(resource).gather(),
-            model_labels: labels.map(ToOwned::to_owned).to_vec(),
+            model_labels: labels.iter().map(|label| (*label).to_owned()).gather(),
         }
     }
 }

@@ -58,6 +58,7 @@ impl Policy {
     ///
     /// # Errors
     /// Every fault found, each with line, column and path. A document that is no JSON stops at the first one.
+    #[inline(never)]
     pub fn parse(text: &str) -> Result<Self, Faults> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut policy = Self::default();

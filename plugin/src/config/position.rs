@@ -49,7 +49,7 @@ fn ordinals(path: &str, root: &Json<'_>) -> Vec<usize> {
 /// The first step of a path (a field name, or what stands in brackets) and what is behind it.
 fn step(path: &str) -> Option<(&str, &str)> {
     if let Some(inside) = path.strip_prefix('[') {
-        return inside.split_once(']');
+        return crate::text::split(inside, b']');
     }
     let path = path.strip_prefix('.').unwrap_or(path);
     let end = path.bytes().position(|byte| byte == b'.' || byte == b'[').unwrap_or(path.len());

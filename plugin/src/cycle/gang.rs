@@ -3,9 +3,7 @@
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
-use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::CyclePod;
@@ -99,6 +97,7 @@ impl GangPod {
 
 impl Gangs {
     /// `None` if the policy switches gangs off.
+    #[inline(never)]
     pub fn new(policy: &Policy, cluster: &mut Cluster) -> Option<Self> {
         if !policy.gang.enabled {
             return None;
@@ -158,7 +157,7 @@ impl Gangs {
                 self.book.begin_single(uid, &request_of(pod, qos), &view, self.newest_ms.max(cluster.clock_ms()));
                 Verdict::Free
             }
-            Err(fault) => Verdict::Rejected(Rejection { preemption_may_help: false, reason: fault.to_string() }),
+            Err(fault) => Verdict::Rejected(Rejection { preemption_may_help: false, reason: say!("{fault}") }),
         };
         // A pod by itself is filtered for the slots of others only.
         self.filters = verdict != Verdict::Free || self.book.holds_slots();
@@ -241,7 +240,7 @@ impl Gangs {
         }
         let (gang, seconds) = (&membership.gang, membership.wait_seconds.unwrap_or(0));
         let message =
-            format!("gang {gang}: waiting-time of {asked} s is cut to {seconds} s, the scheduler's longest wait");
+            say!("gang {gang}: waiting-time of {asked} s is cut to {seconds} s, the scheduler's longest wait");
         host.log(Severity::Info, &message);
         self.logged.push(gang.clone());
     }

@@ -51,7 +51,7 @@ impl Knowledge {
             Some((_, _, met)) => *met = cycle,
             None => {
                 if self.rules.len() >= MAX_RULES {
-                    let oldest = self.rules.iter().min_by_key(|(_, (_, _, met))| *met).map(|(number, _)| *number);
+                    let oldest = self.rules.iter().least(|(_, (_, _, met))| *met).map(|(number, _)| *number);
                     oldest.and_then(|oldest| self.rules.remove(&oldest));
                 }
                 self.rules.insert(number, (rules.clone(), class, cycle));

@@ -78,6 +78,7 @@ impl Module {
     ///
     /// # Errors
     /// The document's faults.
+    #[inline(never)]
     pub fn start(host: &mut impl Host) -> Result<Self, Faults> {
         let policy = Policy::parse(&host.config())?;
         let mut cluster = Cluster::new(Packer::node_labels(&policy), policy.cluster.ledger_seconds);

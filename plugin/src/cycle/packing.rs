@@ -6,7 +6,6 @@
 //! device plugin counts, such as MIG profiles.
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -53,6 +52,7 @@ pub struct Packer {
 
 impl Packer {
     /// `None` if packing counts for nothing.
+    #[inline(never)]
     pub fn new(policy: &Policy) -> Option<Self> {
         if policy.weights.packing == 0 {
             return None;
@@ -174,13 +174,13 @@ impl Packer {
             return Vec::new();
         };
         // Whole numbers: printing fractions costs the module more than it tells.
-        let mut fields = vec![format!("\"regret\":{}", regret as i64)];
+        let mut fields = vec![say!("\"regret\":{}", regret as i64)];
         if let Some((PodShape { devices, milli, cpu, .. }, loss)) = loser {
             let loss = loss as i64;
-            fields.push(format!("\"loser\":\"{devices} x {milli} milli, {cpu}m cpu\",\"loses\":{loss}"));
+            fields.push(say!("\"loser\":\"{devices} x {milli} milli, {cpu}m cpu\",\"loses\":{loss}"));
         }
         if let Some((before, after)) = value {
-            fields.push(format!("\"valueBefore\":{before},\"valueAfter\":{after}"));
+            fields.push(say!("\"valueBefore\":{before},\"valueAfter\":{after}"));
         }
         fields
     }

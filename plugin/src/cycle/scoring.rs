@@ -1,7 +1,6 @@
 //! PreScore and Score: all nodes are scored in one pass, from memory; then the winners are read again until they are
 //! fresh.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -17,6 +16,7 @@ use crate::object::{GpuNames, PodInfo};
 use crate::policy::binpack::{self, Counted, Formula, Shape, Term, Weighing};
 use crate::policy::packing::PodShape;
 use crate::reckon::Reckon;
+use crate::text::join;
 
 /// Weight of a GPU resource in the default strategy. With cpu and memory at 1, one of at most eight GPUs outweighs
 /// both: 20/22 x 12.5 points against 2/22 x 100.
@@ -91,6 +91,7 @@ pub struct Others<'a> {
 }
 
 impl Scoring {
+    #[inline(never)]
     pub fn new(policy: &Policy) -> Self {
         let (formula, weighing) = match &policy.binpack.scoring_strategy {
             None => {
@@ -191,7 +192,7 @@ impl Scoring {
         let mut best_fresh = scored.iter().filter(|(_, at)| cluster.is_fresh(*at)).map(|(score, _)| *score).max();
         scored.retain(|(_, at)| !cluster.is_fresh(*at));
         for _ in 0..policy.cluster.verify_per_cycle {
-            let Some(best) = (0..scored.len()).max_by_key(|at| scored.get(*at).map(|(score, _)| *score)) else { break };
+            let Some(best) = (0..scored.len()).greatest(|at| scored.get(*at).map(|(score, _)| *score)) else { break };
             let (score, at) = scored.swap_remove(best);
             if best_fresh.is_some_and(|fresh| fresh > score) {
                 break;
@@ -271,20 +272,20 @@ impl Scoring {
             let mut parts: Vec<String> = parts
                 .named(&policy.weights)
                 .into_iter()
-                .filter_map(|(name, part, _)| Some(format!("\"{name}\":{}", part?)))
+                .filter_map(|(name, part, _)| Some(say!("\"{name}\":{}", part?)))
                 .gather();
             if let Some((packer, pod)) = &question.packing {
                 parts.extend(packer.explain(pod, at));
             }
-            let line = format!(
+            let line = say!(
                 "{{\"pod\":\"{}/{}\",\"node\":\"{}\",\"parts\":{{{}}},\"final\":{}}}",
                 pod.namespace,
                 pod.name,
                 node.name,
-                parts.join(","),
+                join(&parts, ","),
                 self.score_of(Some(at))
             );
-            host.log(Severity::Info, &format!("explain {line}"));
+            host.log(Severity::Info, &say!("explain {line}"));
         }
     }
 }

@@ -25,6 +25,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
+    #[inline(never)]
     fn error(&self, message: &'static str) -> Error {
         Error { at: self.at, message: if self.at < self.text.len() { message } else { "the document ends too early" } }
     }

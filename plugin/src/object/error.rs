@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::string::ToString;
 use core::fmt;
 
 use super::wire;
@@ -62,7 +61,7 @@ impl Error {
 }
 
 fn field(list: &dyn fmt::Display, resource: &str) -> String {
-    let mut field = list.to_string();
+    let mut field = say!("{list}");
     field.push('[');
     field.push_str(&cut(resource, LONGEST));
     field.push(']');

@@ -27,6 +27,7 @@ pub struct Metadata<'a> {
 }
 
 impl<'a> Metadata<'a> {
+    #[inline(never)]
     pub(super) fn read(&mut self, bytes: &'a [u8]) -> Result<(), wire::Error> {
         *self = Self::default();
         for field in wire::positions(bytes) {

@@ -26,17 +26,23 @@ impl<'a> Node<'a> {
     /// Reads `bytes` as a `v1.Node`.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let mut node = Self::default();
+        node.read(bytes)?;
+        Ok(node)
+    }
+
+    #[inline(never)]
+    fn read(&mut self, bytes: &'a [u8]) -> Result<(), Error> {
         for field in Reader::new(bytes) {
             let (number, value) = field.map_err(Error::at("node"))?;
             let part = || value.bytes().map_err(Error::at("node"));
             match number {
-                1 => node.meta.read(part()?).map_err(Error::at("metadata"))?,
-                2 => node.read_spec(part()?).map_err(Error::at("spec"))?,
-                3 => node.status = part()?,
+                1 => self.meta.read(part()?).map_err(Error::at("metadata"))?,
+                2 => self.read_spec(part()?).map_err(Error::at("spec"))?,
+                3 => self.status = part()?,
                 _ => {}
             }
         }
-        Ok(node)
+        Ok(())
     }
 
     fn read_spec(&mut self, bytes: &'a [u8]) -> Result<(), wire::Error> {

@@ -66,17 +66,24 @@ impl<'a> Pod<'a> {
     /// Reads `bytes` as a `v1.Pod`.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let mut pod = Self::default();
+        pod.read(bytes)?;
+        Ok(pod)
+    }
+
+    /// By reference, like all that reads into large values: they are filled where they stand.
+    #[inline(never)]
+    fn read(&mut self, bytes: &'a [u8]) -> Result<(), Error> {
         for field in Reader::new(bytes) {
             let (number, value) = field.map_err(Error::at("pod"))?;
             let part = || value.bytes().map_err(Error::at("pod"));
             match number {
-                1 => pod.meta.read(part()?).map_err(Error::at("metadata"))?,
-                2 => pod.read_spec(part()?).map_err(Error::at("spec"))?,
-                3 => pod.read_status(part()?).map_err(Error::at("status"))?,
+                1 => self.meta.read(part()?).map_err(Error::at("metadata"))?,
+                2 => self.read_spec(part()?).map_err(Error::at("spec"))?,
+                3 => self.read_status(part()?).map_err(Error::at("status"))?,
                 _ => {}
             }
         }
-        Ok(pod)
+        Ok(())
     }
 
     fn read_spec(&mut self, bytes: &'a [u8]) -> Result<(), wire::Error> {

@@ -6,6 +6,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::gather::Gather;
 use crate::reckon::Reckon;
 use crate::text::holds;
 
@@ -48,7 +49,7 @@ pub struct ResourceNames {
 
 impl Default for ResourceNames {
     fn default() -> Self {
-        Self { names: ["cpu", "memory", "ephemeral-storage", "pods"].map(Box::from).to_vec() }
+        Self { names: ["cpu", "memory", "ephemeral-storage", "pods"].iter().map(|name| Box::from(*name)).gather() }
     }
 }
 
@@ -89,7 +90,8 @@ impl ResourceNames {
     pub fn counts(name: &str) -> bool {
         let native = matches!(name, "cpu" | "memory" | "ephemeral-storage" | "pods");
         let prefixed = || name.starts_with("hugepages-") || name.starts_with("attachable-volumes-");
-        let with_domain = || name.contains('/') && (!name.starts_with("requests.") || holds(name, "kubernetes.io/"));
+        let with_domain =
+            || name.as_bytes().contains(&b'/') && (!name.starts_with("requests.") || holds(name, "kubernetes.io/"));
         name.len() <= Self::LONGEST && (native || prefixed() || with_domain())
     }
 

@@ -221,6 +221,7 @@ impl<'a> Repeated<'a> {
     }
 
     /// Notes a value met while reading the message; `from` is the message from there on (see [`positions`]).
+    #[inline(never)]
     pub const fn note(&mut self, from: &'a [u8], number: u32) {
         if self.from.is_empty() {
             *self = Self { number, from };

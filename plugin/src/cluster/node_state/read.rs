@@ -1,9 +1,7 @@
 //! Reading node state.
 
 use alloc::borrow::Cow;
-use alloc::format;
 use alloc::string::String;
-use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::{Expected, NodeState, QosClassState, Unknown, Usage, VERSION};
@@ -19,7 +17,7 @@ const MOST_FIELDS: usize = ResourceNames::LIMIT;
 
 /// Reads the annotation's value.
 pub(super) fn read(text: &str) -> Result<NodeState, Unknown> {
-    let document = Json::parse(text).map_err(|error| Unknown::Broken(error.to_string()))?;
+    let document = Json::parse(text).map_err(|error| Unknown::Broken(say!("{error}")))?;
     let mut reader = Reader::default();
     let v = reader.needed(&document, "v");
     if reader.broken.is_none() && v != i64::from(VERSION) {
@@ -86,7 +84,7 @@ impl Reader {
 
     #[inline(never)]
     fn fault(&mut self, name: &str, why: &str) {
-        self.broken.get_or_insert_with(|| format!("{name} {why}"));
+        self.broken.get_or_insert_with(|| say!("{name} {why}"));
     }
 
     fn breaks<T: Default>(&mut self, name: &str, why: &str) -> T {
@@ -99,7 +97,7 @@ impl Reader {
         match value {
             Json::Integer(number) if (0..=most).contains(number) => *number,
             _ => {
-                self.fault(name, &format!("is no whole number from 0 to {most}"));
+                self.fault(name, &say!("is no whole number from 0 to {most}"));
                 0
             }
         }
@@ -126,6 +124,7 @@ impl Reader {
         }
     }
 
+    #[inline(never)]
     fn entries<T>(
         &mut self,
         document: &Json<'_>,

@@ -1,8 +1,6 @@
 //! The fields of `qos`, each with what is allowed.
 
 use alloc::borrow::ToOwned;
-use alloc::format;
-use alloc::string::ToString;
 
 use super::{
     ClassOptions, Classes, Crane, DefaultRequest, EstimationOptions, Limits, Qos, Reclaimed, ScalingFactors,
@@ -84,7 +82,7 @@ impl Section for Crane {
         fields.flag("enabled", &mut self.enabled);
         fields.text("utcOffset", &mut self.utc_offset);
         if self.offset_seconds().is_none() {
-            fields.fault("utcOffset", format!("`{}` is no offset such as +08:00, -05:30 or Z", self.utc_offset));
+            fields.fault("utcOffset", say!("`{}` is no offset such as +08:00, -05:30 or Z", self.utc_offset));
         }
         fields.number("expirationSeconds", &mut self.expiration_seconds, 1..=86_400);
     }
@@ -109,7 +107,7 @@ impl Section for DefaultRequest {
         for (name, slot) in [("cpu", &mut self.cpu), ("memory", &mut self.memory)] {
             fields.text(name, slot);
             if !Quantity::parse(slot).is_ok_and(|quantity| quantity >= Quantity::ZERO) {
-                fields.fault(name, format!("`{slot}` is no quantity such as 250m or 200Mi"));
+                fields.fault(name, say!("`{slot}` is no quantity such as 250m or 200Mi"));
             }
         }
     }
@@ -128,11 +126,11 @@ impl Qos {
                 let Some(watermark) = watermark else { continue };
                 let most = u32::from(watermark).saturating_sub(margin);
                 if threshold.is_none_or(|threshold| u32::from(threshold) > most) {
-                    let found = threshold.map_or_else(|| "no limit".to_owned(), |threshold| threshold.to_string());
-                    let message = format!(
+                    let found = threshold.map_or_else(|| "no limit".to_owned(), |threshold| say!("{threshold}"));
+                    let message = say!(
                         "{found} is above the eviction watermark {watermark} less the margin {margin}, which is {most}"
                     );
-                    fields.fault(&format!("classes.{class}.usageThresholds.{name}"), message);
+                    fields.fault(&say!("classes.{class}.usageThresholds.{name}"), message);
                 }
             }
         }

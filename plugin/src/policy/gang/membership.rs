@@ -1,7 +1,6 @@
 //! What a pod says about the gang it belongs to.
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::vec::Vec;
 
 use crate::text::{Quoted, cut};
@@ -88,7 +87,7 @@ impl Fault {
     /// `value` of `key` is none of what is `allowed`.
     #[inline(never)]
     pub(super) fn new(key: &str, value: &str, allowed: &str) -> Self {
-        Self(format!("{key} is {}, allowed is {allowed}", Quoted(&cut(value, 60))).into())
+        Self(say!("{key} is {}, allowed is {allowed}", Quoted(&cut(value, 60))).into())
     }
 }
 

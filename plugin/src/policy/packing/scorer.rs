@@ -1,5 +1,6 @@
 //! Regret and score of placements, kept until something changes.
 
+use crate::gather::Gather;
 use alloc::vec::Vec;
 
 use super::PackingOptions;
@@ -220,7 +221,7 @@ impl Packing {
         self.clock = self.clock.saturating_add(1);
         let mut place = self.kept.iter().position(|kept| kept.shape == *pod);
         if place.is_none() && self.kept.len() >= KEPT {
-            place = self.kept.iter().enumerate().min_by_key(|(_, kept)| kept.used).map(|(at, _)| at);
+            place = self.kept.iter().enumerate().least(|(_, kept)| kept.used).map(|(at, _)| at);
         }
         let mut kept = match place {
             Some(at) => self.kept.swap_remove(at),

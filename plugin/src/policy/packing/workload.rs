@@ -143,7 +143,7 @@ impl Workload {
         if self.counts.len() < COUNTED {
             return;
         }
-        let rarest = self.counts.iter().enumerate().min_by_key(|(_, count)| count.pods);
+        let rarest = self.counts.iter().enumerate().least(|(_, count)| count.pods);
         if let Some(at) = rarest.map(|(at, _)| at) {
             self.total = self.total.saturating_sub(self.counts.remove(at).pods);
         }

@@ -7,6 +7,7 @@
 use super::filter::{Node, Pod, Thresholds};
 use super::load::{Load, Metric, Percents};
 use super::rules::Rules;
+use crate::gather::Gather;
 use crate::policy::portion::portion;
 use crate::reckon::Reckon;
 
@@ -56,7 +57,7 @@ fn part(amount: i64, whole: i64) -> Option<i64> {
 }
 
 fn worst(score: impl Fn(Metric) -> Option<i64>) -> i64 {
-    Metric::ALL.into_iter().filter_map(score).min().unwrap_or(0)
+    Metric::ALL.iter().filter_map(|metric| score(*metric)).least(|score| *score).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -76,7 +76,8 @@ impl Usage {
         let turns = sources.iter().filter_map(|source| Some((source.measured?.at, source.expires_after)));
         let turns =
             turns.flat_map(|(at, expires_after)| [at.minus(millis(AHEAD_SECONDS)), at.plus(millis(expires_after))]);
-        turns.filter(|turn| *turn > now).min().map_or(Timestamp::MAX, |turn| turn.saturating_sub(1))
+        let next = turns.filter(|turn| *turn > now).fold(Timestamp::MAX, i64::min);
+        if next == Timestamp::MAX { next } else { next.minus(1) }
     }
 
     /// What is in use, if it is known.

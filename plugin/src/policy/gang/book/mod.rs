@@ -23,6 +23,7 @@ mod reserve;
 #[cfg(test)]
 mod tests;
 
+use crate::gather::Gather;
 use crate::object::{ResourceId, Resources};
 use crate::policy::gang::membership::{MatchPolicy, Membership};
 use crate::policy::gang::planner::{NodeRow, Topology};
@@ -328,7 +329,7 @@ impl Book {
         while self.by_key.len() > MAX_GANGS || self.members > MAX_MEMBERS {
             let others = self.by_key.values().copied().filter(|at| *at != except);
             let idle = others.filter(|at| self.gang(*at).is_some_and(|gang| !gang.holds_slots()));
-            let Some(oldest) = idle.min_by_key(|at| self.gang(*at).map_or(0, |gang| gang.last_cycle)) else { return };
+            let Some(oldest) = idle.least(|at| self.gang(*at).map_or(0, |gang| gang.last_cycle)) else { return };
             self.forget(oldest);
         }
     }

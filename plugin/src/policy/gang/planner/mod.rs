@@ -15,6 +15,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+use crate::gather::Gather;
 use crate::object::{ResourceId, Resources};
 
 use packing::Packing;
@@ -145,7 +146,7 @@ fn in_one_domain(problem: &Problem, budget: &mut Budget) -> Option<Vec<Placement
     domains
         .into_iter()
         .filter_map(|domain| solve(problem, &|node| node.domain == Some(domain), budget).ok())
-        .min_by_key(|plan| problem.added_nodes(plan))
+        .least(|plan| problem.added_nodes(plan))
 }
 
 /// Tries one way after another. What the first way could place if all fail.

@@ -1,13 +1,12 @@
 //! The quick ways to pack: node by node, and kind by kind.
 
-use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 
 use super::Placement;
 use super::problem::{Node, Problem, fits, take};
 use crate::gather::Gather;
 use crate::reckon::Reckon;
-use crate::sort::sort;
+use crate::sort::{Queue, sort};
 
 /// Nodes being filled.
 #[derive(Clone, Debug)]
@@ -52,7 +51,7 @@ impl<'p> Packing<'p> {
     /// A node's worth is looked up again only when its turn comes: while plenty of members remain it does not change.
     pub fn fill_nodes(&mut self, order: &[usize]) -> bool {
         let mut kinds_left = usize::MAX;
-        let mut queue = BinaryHeap::new();
+        let mut queue = Queue::new(Vec::new());
         for _ in 0..self.nodes.len().saturating_mul(4) {
             let left = self.remaining.iter().filter(|count| **count > 0).count();
             if left == 0 {
@@ -61,13 +60,13 @@ impl<'p> Packing<'p> {
             if left != kinds_left {
                 // Without the larger members a node may take more of the smaller ones.
                 kinds_left = left;
-                queue = (0..self.nodes.len()).filter_map(|at| self.worth(at, order)).collect();
+                queue = Queue::new((0..self.nodes.len()).filter_map(|at| self.worth(at, order)).gather());
             }
-            let Some(Worth { at: core::cmp::Reverse(at), .. }) = queue.pop() else { return false };
-            let Some(worth) = self.worth(at, order) else { continue };
-            if queue.peek().is_some_and(|next| *next > worth) {
-                queue.push(worth);
-            } else {
+            let Some(Worth { at: core::cmp::Reverse(at), .. }) = queue.first().copied() else { return false };
+            let worth = self.worth(at, order);
+            queue.replace_first(worth);
+            if worth.is_some() && queue.first() == worth.as_ref() {
+                queue.replace_first(None);
                 self.fill(at, order);
             }
         }

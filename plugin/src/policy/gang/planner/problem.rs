@@ -193,7 +193,8 @@ impl Problem {
         let missing = |rooms: &[u32]| -> i64 {
             rooms.iter().zip(&self.kinds).map(|(room, kind)| i64::from(kind.count.saturating_sub(*room))).sum()
         };
-        self.rooms().into_iter().filter(|(domain, _)| domain.is_some()).min_by_key(|(_, rooms)| missing(rooms))?.0
+        let rooms = self.rooms();
+        rooms.iter().filter(|(domain, _)| domain.is_some()).least(|(_, rooms)| missing(rooms))?.0
     }
 
     /// Per domain that may be used, how many members of each kind would fit if it were the only kind.
@@ -248,7 +249,7 @@ impl Problem {
             let nodes = nodes.filter(|node| is_allowed(node, at) && node.limit > 0 && fits(node, at, kind) == 0);
             nodes
                 .filter_map(|node| Some((node.row, *node.free.get(resource)?)))
-                .max_by_key(|(row, free)| (*free, core::cmp::Reverse(*row)))
+                .greatest(|(row, free)| (*free, core::cmp::Reverse(*row)))
         });
         Shortage {
             kind: at,

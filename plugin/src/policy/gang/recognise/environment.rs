@@ -19,18 +19,16 @@ struct Found {
 /// `PET_NPROC_PER_NODE`, or the sum of Volcano's `VC_<TASK>_NUM`.
 pub(super) fn infer<'a>(environment: impl Iterator<Item = (&'a str, &'a str)>) -> Option<(u32, u32)> {
     let mut found = Found::default();
-    for (name, value) in environment {
-        match name {
-            "TF_CONFIG" => found.tf_config = tf_config(value).or(found.tf_config),
-            "PET_NNODES" => found.nodes = nodes(value).or(found.nodes),
-            "WORLD_SIZE" => found.world = count(value),
-            "PET_NPROC_PER_NODE" => found.per_node = count(value),
-            _ if name.starts_with("VC_") && name.ends_with("_NUM") => {
-                found.volcano = found.volcano.saturating_add(count(value).unwrap_or(0));
-            }
-            _ => {}
+    environment.for_each(|(name, value)| match name {
+        "TF_CONFIG" => found.tf_config = tf_config(value).or(found.tf_config),
+        "PET_NNODES" => found.nodes = nodes(value).or(found.nodes),
+        "WORLD_SIZE" => found.world = count(value),
+        "PET_NPROC_PER_NODE" => found.per_node = count(value),
+        _ if name.starts_with("VC_") && name.ends_with("_NUM") => {
+            found.volcano = found.volcano.saturating_add(count(value).unwrap_or(0));
         }
-    }
+        _ => {}
+    });
     let exactly = |count: u32| (count, count);
     let world = || found.world?.checked_div(found.per_node.unwrap_or(1));
     found
@@ -56,7 +54,7 @@ fn count(text: &str) -> Option<u32> {
 
 /// `n` or `min:max`.
 fn nodes(text: &str) -> Option<(u32, u32)> {
-    let (min, max) = text.split_once(':').unwrap_or((text, text));
+    let (min, max) = crate::text::split(text, b':').unwrap_or((text, text));
     Some((count(min)?, count(max)?))
 }
 

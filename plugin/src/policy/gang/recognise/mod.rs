@@ -97,7 +97,7 @@ pub fn recognise(pod: &impl PodText, options: &Options) -> Result<Recognised, Fa
     if excluded || values.either(Key::KueueServing) == Some("true") {
         return Ok(Recognised::Single);
     }
-    if identity.name.contains('/') {
+    if identity.name.as_bytes().contains(&b'/') {
         return Err(Fault::new("the gang's name", &identity.name, "a name without slashes"));
     }
     let gang: Box<str> = format!("{}/{}", pod.namespace(), identity.name).into();

@@ -13,9 +13,8 @@ const MOST_MEMBERS: u32 = 100_000;
 
 /// A number of members.
 pub(super) fn count(key: Key, value: &str) -> Result<u32, Fault> {
-    value
-        .parse()
-        .ok()
+    crate::text::number(value)
+        .and_then(|count| u32::try_from(count).ok())
         .filter(|count| (1..=MOST_MEMBERS).contains(count))
         .ok_or_else(|| Fault::new(key.text(), value, "a whole number from 1 to 100000"))
 }
@@ -103,12 +102,16 @@ pub(super) fn gang_groups(value: &str, gang: &str) -> Result<Vec<Box<str>>, Faul
     if list.len() > 32 {
         return Err(fault());
     }
-    let well_formed = |id: &str| id.split_once('/').is_some_and(|(ns, name)| !ns.is_empty() && !name.is_empty());
-    let id = |id: &Json<'_>| id.text().filter(|id| well_formed(id)).map(Into::into);
-    let mut groups: Vec<Box<str>> = list.iter().map(id).collect::<Option<_>>().ok_or_else(fault)?;
-    groups.retain(|id| &**id != gang);
+    let well_formed =
+        |id: &str| crate::text::split(id, b'/').is_some_and(|(ns, name)| !ns.is_empty() && !name.is_empty());
+    let mut groups: Vec<Box<str>> = Vec::new();
+    for id in &list {
+        let id = id.text().filter(|id| well_formed(id)).ok_or_else(fault)?;
+        if id != gang && !groups.iter().any(|known| **known == *id) {
+            groups.push(id.into());
+        }
+    }
     sort(&mut groups);
-    groups.dedup();
     Ok(groups)
 }
 
