@@ -132,12 +132,12 @@ impl Node {
         (before.and_then(|before| before.known.as_ref().err()) != Some(why)).then_some(why)
     }
 
-    /// Takes out the entries, and answers the pods, that node state has made superfluous: those it counts, and those placed
+    /// Takes out the entries, and answers the pods, that node state has made superfluous: those it tells of, and those placed
     /// before `horizon` (milliseconds since 1970) that it should have counted by now, whose pods must be gone.
     pub(super) fn settle(&mut self, horizon: i64, now: Option<i64>) -> Vec<u64> {
         self.settle_estimates(now);
         let Ok(known) = &self.known else { return Vec::new() };
-        let settled = self.entries.iter().filter(|entry| known.counts(entry.uid) || entry.placed_ms < horizon);
+        let settled = self.entries.iter().filter(|entry| known.tells_of(entry.uid) || entry.placed_ms < horizon);
         let settled: Vec<u64> = settled.map(|entry| entry.uid).gather();
         for uid in &settled {
             self.unplace(*uid);
@@ -219,8 +219,10 @@ impl Known {
         Ok(Self { document, requested, scoring_requested })
     }
 
-    fn counts(&self, uid: u64) -> bool {
+    /// Whether node state has the pod, or has had it.
+    fn tells_of(&self, uid: u64) -> bool {
         let [a, b, c, d, ..] = uid.to_le_bytes();
-        self.document.uids.contains(&u32::from_le_bytes([a, b, c, d]))
+        let uid = u32::from_le_bytes([a, b, c, d]);
+        self.document.uids.contains(&uid) || self.document.left.contains(&uid)
     }
 }

@@ -64,6 +64,10 @@ pub struct NodeState {
     /// [`short_uid`] of every pod counted, in ascending order. In JSON 8 hexadecimal digits each, without separators.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "hexadecimal")]
     pub uids: Vec<u32>,
+    /// The same of pods that are gone and had been here for less than five minutes: whoever placed them may have seen no
+    /// document that counts them.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "hexadecimal")]
+    pub left: Vec<u32>,
 }
 
 /// What one QoS class has on a node.
@@ -179,6 +183,7 @@ impl NodeState {
     /// Puts the counted pods in order, so that equal states are equal documents.
     pub fn seal(&mut self) {
         sort(&mut self.uids);
+        sort(&mut self.left);
     }
 }
 

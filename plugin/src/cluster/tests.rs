@@ -31,8 +31,10 @@ fn cpu(cluster: &Cluster) -> Option<i64> {
 fn node_state_reads_what_it_wrote_and_stays_small() {
     let pods: Vec<PodInfo> = (0..110).map(|i| a_pod(&format!("pod-{i}"), 1000 + i)).collect();
     let text = state_of(&pods, 1_764_000_000_000);
-    assert!(text.len() < 4096, "{} bytes", text.len());
     let state = NodeState::parse(&text).expect("just written");
+    let busy = NodeState { left: state.uids.clone(), ..state.clone() }.to_json();
+    assert!(busy.len() < 4096, "{} bytes", busy.len());
+    assert_eq!(NodeState::parse(&busy).expect("just written").left, state.uids);
     assert_eq!((state.pods, state.uids.len()), (110, 110));
     assert_eq!(state.to_json(), text);
     let mut reversed = pods;
@@ -57,6 +59,7 @@ fn unreadable_node_state_says_what_is_wrong() {
         (r#"{"v":1,"at":1,"usage":1}"#, "at is missing"),
         (r#"{"v":1,"at":1,"pods":1}"#, "uids does not list every pod"),
         (r#"{"v":1,"at":1,"pods":1,"uids":"0123456z"}"#, "hexadecimal"),
+        (r#"{"v":1,"at":1,"left":"0123456"}"#, "left is not 8 hexadecimal"),
         (r#"{"v":1,"at":1,"gpuFree":[1001]}"#, "gpuFree is no whole number from 0 to 1000"),
     ] {
         let unknown = NodeState::parse(text).expect_err(text).to_string();
@@ -198,6 +201,21 @@ fn a_node_that_is_gone_is_forgotten_with_its_ledger() {
     host.nodes.clear();
     assert_eq!(cluster.read(&mut host, "n"), None);
     assert_eq!((cluster.find("n"), cluster.placed()), (None, 0));
+}
+
+#[test]
+fn a_pod_that_has_left_uncounted_is_forgotten_at_once() {
+    let mut host = FakeHost::default();
+    host.set_node("n", node_with(Some(&state_of(&[], 1_000))));
+    let mut cluster = Cluster::new([], 120);
+    let at = cluster.read(&mut host, "n").expect("there is a node");
+    for (name, amount) in [("a", 7), ("b", 5)] {
+        cluster.place(&a_pod(name, amount), None, at);
+    }
+    let left = NodeState { left: vec![node_state::short_uid("a")], ..NodeState::empty(1_001) };
+    host.set_node("n", node_with(Some(&left.to_json())));
+    cluster.read(&mut host, "n");
+    assert_eq!((cpu(&cluster), cluster.placed()), (Some(5), 1));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod devices;
 mod groups;
+mod left;
 mod node;
 mod placed;
 #[cfg(test)]
@@ -87,7 +88,7 @@ impl Account {
         let pod = Pod::parse(bytes).context("a pod that cannot be read")?;
         let key = uid_hash(pod.meta.uid);
         if pod.is_terminal() {
-            self.pod_gone(key);
+            self.pod_gone(&pod, bytes);
             return Ok(());
         }
         if pod.node_name.is_empty() {
@@ -107,8 +108,7 @@ impl Account {
         if self.pods.get(&key).is_some_and(|before| before.node != node) {
             self.drop_pod(key);
         }
-        let placed_ms = placed::placed_ms(bytes).or(pod.meta.created.map(|created| created.saturating_mul(1000)));
-        let placed_ms = placed_ms.unwrap_or(0);
+        let placed_ms = placed::placed_ms(&pod, bytes);
         let record = PodRecord { pod: counted, gpus, node: node.clone(), placed_ms, list: self.pod_list };
         let before = self.pods.insert(key, record);
         let record = self.nodes.entry(node.clone()).or_default();
@@ -125,11 +125,18 @@ impl Account {
     /// It cannot be told which.
     pub fn pod_deleted(&mut self, bytes: &[u8]) -> Result<()> {
         let pod = Pod::parse(bytes).context("a deleted pod that cannot be read")?;
-        self.pod_gone(uid_hash(pod.meta.uid));
+        self.pod_gone(&pod, bytes);
         Ok(())
     }
 
-    fn pod_gone(&mut self, key: PodKey) {
+    fn pod_gone(&mut self, pod: &Pod<'_>, bytes: &[u8]) {
+        let key = uid_hash(pod.meta.uid);
+        if !self.pods.contains_key(&key)
+            && let Some(record) = self.nodes.get_mut(pod.node_name)
+            && record.left.note(key, placed::placed_ms(pod, bytes))
+        {
+            self.dirty.push(self.node_name(pod.node_name));
+        }
         self.drop_pod(key);
         self.groups.wait(key, None);
     }
@@ -138,6 +145,7 @@ impl Account {
         let Some(record) = self.pods.remove(&key) else { return };
         if let Some(node) = self.nodes.get_mut(&record.node) {
             node.pods.retain(|pod| *pod != key);
+            node.left.note(key, record.placed_ms);
             if node.is_nothing() {
                 self.nodes.remove(&record.node);
             } else {
@@ -229,7 +237,7 @@ impl Account {
     pub fn draft(&mut self, name: &str, now_ms: i64) -> Option<Draft> {
         let record = self.nodes.get_mut(name).filter(|record| record.exists())?;
         let usage = record.usage().cloned();
-        let mut state = NodeState::empty(now_ms);
+        let mut state = NodeState { left: record.left.at(now_ms), ..NodeState::empty(now_ms) };
         let mut blind_until = None;
         let pods = || record.pods.iter().filter_map(|key| self.pods.get(key));
         for pod in pods() {

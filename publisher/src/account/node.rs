@@ -6,6 +6,7 @@ use stowage::object::Metadata;
 use crate::usage::Meter;
 
 use super::PodKey;
+use super::left::Left;
 
 /// What is known of a node.
 #[derive(Debug, Default)]
@@ -13,6 +14,7 @@ pub(super) struct NodeRecord {
     /// `None`: pods name the node, but the API server has none of that name (yet, or any more).
     uid: Option<Box<str>>,
     pub pods: Vec<PodKey>,
+    pub left: Left,
     /// By [`Meter`].
     usage: [Option<Usage>; 2],
     /// When the next of the pods that no measurement contains will have run long enough.
@@ -91,9 +93,14 @@ impl NodeRecord {
         // A time to come would make the module take everything for old.
         let soon = now_ms.saturating_add(SKEW_MS);
         let found = meta.annotation(ANNOTATION).and_then(read).filter(|state| state.at <= soon);
-        if !known && let Some(usage) = found.as_ref().and_then(|state| state.usage.as_ref()) {
+        if !known && let Some(state) = &found {
             // A publisher that has just started knows no less than the one before it.
-            self.measured(Meter::Metrics, usage, now_ms, 0);
+            if let Some(usage) = &state.usage {
+                self.measured(Meter::Metrics, usage, now_ms, 0);
+            }
+            for uid in &state.left {
+                self.left.note_uid(*uid, state.at);
+            }
         }
         let at = found.as_ref().map_or(0, |state| state.at);
         let published = found.map(content);

@@ -68,18 +68,23 @@ impl Reader {
                 }
                 Some(_) => self.breaks("gpuFree", "is no list"),
             },
-            uids: match document.get("uids") {
-                None => Vec::new(),
-                Some(Json::Text(uids)) => {
-                    numbers(uids).unwrap_or_else(|| self.breaks("uids", "is not 8 hexadecimal digits a pod"))
-                }
-                Some(_) => self.breaks("uids", "is no string"),
-            },
+            uids: self.uids(document, "uids"),
+            left: self.uids(document, "left"),
         };
         if u32::try_from(state.uids.len()) != Ok(state.pods) {
             self.fault("uids", "does not list every pod");
         }
         state
+    }
+
+    fn uids(&mut self, document: &Json<'_>, name: &str) -> Vec<u32> {
+        match document.get(name) {
+            None => Vec::new(),
+            Some(Json::Text(uids)) => {
+                numbers(uids).unwrap_or_else(|| self.breaks(name, "is not 8 hexadecimal digits a pod"))
+            }
+            Some(_) => self.breaks(name, "is no string"),
+        }
     }
 
     #[inline(never)]

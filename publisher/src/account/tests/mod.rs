@@ -35,7 +35,7 @@ fn counts_what_is_on_a_node_and_nothing_else() {
         account.pod_applied(&pod(&text)).unwrap();
     }
     account.pod_applied(&pod(&PodText { phase: "Succeeded", ..on("a", "p5") })).unwrap();
-    assert_eq!(dirty(&mut account), ["a", "a", "b"]);
+    assert_eq!(dirty(&mut account), ["a", "a", "b", "a"], "that it has ended may be news, too");
     assert_eq!(cpu(&mut account), (2, 1000));
     // No node of that name, nothing to write to.
     assert_eq!(account.draft("b", 0), None);
@@ -87,6 +87,41 @@ fn writes_only_what_is_not_there_yet() {
     restarted.node_applied(&seen, 6_000_000).unwrap();
     restarted.pod_applied(&pod(&on("a", "p1"))).unwrap();
     assert_eq!(restarted.draft("a", 6_000_000), None);
+}
+
+#[test]
+fn who_leaves_soon_is_mentioned_for_a_while() {
+    let mut account = account();
+    let placed = |seconds, name| pod(&PodText { placed_seconds: seconds, ..on("a", name) });
+    let short = |name: &str| stowage::cluster::node_state::short_uid(name);
+    let left = |account: &mut Account, now_ms| state(account, now_ms).left;
+    account.pod_applied(&placed(10, "p1")).unwrap();
+    account.pod_applied(&placed(100, "p2")).unwrap();
+    account.pod_deleted(&placed(10, "p1")).unwrap();
+    // One ends before anybody has seen it run, and is deleted later.
+    account.pod_applied(&pod(&PodText { phase: "Failed", placed_seconds: 100, ..on("a", "p3") })).unwrap();
+    account.pod_deleted(&placed(100, "p3")).unwrap();
+    account.pod_deleted(&placed(100, "p2")).unwrap();
+    let mut all = ["p1", "p2", "p3"].map(short);
+    all.sort_unstable();
+    assert_eq!(left(&mut account, 309_999), all);
+
+    // It survives a restart, and ends with the time in which it is of use.
+    let text = account.draft("a", 310_000).unwrap().text;
+    let mut restarted = Account::default();
+    restarted.node_applied(&node("a", "u1", "10", Some(&text)), 310_000).unwrap();
+    assert_eq!(restarted.draft("a", 310_000), None);
+    assert_eq!(left(&mut account, 310_000).len(), 2);
+    assert_eq!(left(&mut account, 400_000).len(), 0);
+
+    // However many come and go, the document stays small.
+    for number in 0_u8..200 {
+        let name: &'static str = format!("q{number}").leak();
+        account.pod_applied(&placed(100, name)).unwrap();
+        account.pod_deleted(&placed(100, name)).unwrap();
+    }
+    let latest = left(&mut account, 200_000);
+    assert!(latest.len() == 64 && latest.contains(&short("q199")) && !latest.contains(&short("q100")));
 }
 
 #[test]

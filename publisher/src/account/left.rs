@@ -1,0 +1,40 @@
+//! Pods that have left a node soon after they came.
+//!
+//! A scheduler that placed one may never see a document that counts it, since only the newest is there to be read, and
+//! would hold its place on. Whoever has been there for longer than [`SHORT_MS`] needs no mention: node states have been
+//! written since that should have counted it.
+
+use super::PodKey;
+
+/// How long a pod has to stay on a node for its end to need no mention.
+const SHORT_MS: i64 = 5 * 60 * 1000;
+/// Most pods that are mentioned, the latest.
+const MOST: usize = 64;
+
+/// Who has left, in that order.
+#[derive(Debug, Default)]
+pub(super) struct Left(Vec<(u32, i64)>);
+
+impl Left {
+    /// A pod that was placed at `placed_ms` is gone; answers whether that is news.
+    pub fn note(&mut self, pod: PodKey, placed_ms: i64) -> bool {
+        let [a, b, c, d, ..] = pod.to_le_bytes();
+        self.note_uid(u32::from_le_bytes([a, b, c, d]), placed_ms)
+    }
+
+    /// The same by its short UID.
+    pub fn note_uid(&mut self, uid: u32, placed_ms: i64) -> bool {
+        let news = self.0.iter().all(|(known, _)| *known != uid);
+        if news {
+            self.0.push((uid, placed_ms));
+            self.0.drain(..self.0.len().saturating_sub(MOST));
+        }
+        news
+    }
+
+    /// Who is to be mentioned in a document that is written now; forgets the others.
+    pub fn at(&mut self, now_ms: i64) -> Vec<u32> {
+        self.0.retain(|(_, placed_ms)| now_ms < placed_ms.saturating_add(SHORT_MS));
+        self.0.iter().map(|(uid, _)| *uid).collect()
+    }
+}
