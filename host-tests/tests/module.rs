@@ -2,8 +2,8 @@
 
 use stowage_host::host::{Inspection, Offer, Role};
 
-/// Largest size in bytes. The host compiles the module when the scheduler starts (about 0.4 s a megabyte), and whoever
-/// delivers it in a ConfigMap has 1 MiB. The aim is 200 KiB, which gangs, QoS and packing have left behind.
+/// Largest size in bytes. The host compiles the module when the scheduler starts, and whoever delivers it in a ConfigMap has
+/// 1 MiB. The aim is 200 KiB, which gangs, QoS and packing have left behind.
 const BUDGET: usize = 212 << 10;
 
 #[test]
