@@ -67,7 +67,11 @@ impl Book {
         } else {
             Trust::All
         };
-        self.decide(at, name, pod, facts, trust)
+        let verdict = self.decide(at, name, pod, facts, trust);
+        // Memory is good enough for a place, which is looked at again, but not for turning a whole gang away: where nothing
+        // has moved lately, nobody has read that a job has ended or a node has come.
+        let turned_away = matches!(verdict, Some(Verdict::Rejected(_))) && self.is_complete(at, facts);
+        if turned_away { None } else { verdict }
     }
 
     /// All nodes have been read in this cycle: what becomes of the member.
