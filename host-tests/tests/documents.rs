@@ -55,7 +55,11 @@ fn begun(words: &[String], folder: &Path) -> Vec<String> {
 
 /// Runs the commands of a document in this folder and says how many there were.
 fn follow(document: &Path, folder: &Path) -> usize {
-    let commands = commands(&std::fs::read_to_string(document).unwrap());
+    follow_text(&std::fs::read_to_string(document).unwrap(), document, folder)
+}
+
+fn follow_text(text: &str, document: &Path, folder: &Path) -> usize {
+    let commands = commands(text);
     for (words, output) in &commands {
         let words = if words[0] == "trace" { &begun(words, folder) } else { words };
         let mut command = Command::new(env!("CARGO_BIN_EXE_stowage"));
@@ -113,4 +117,18 @@ fn commands_on_one_s_own_files_work() {
     for picture in ["run.html", "run.svg"] {
         assert!(folder.join(picture).exists(), "{picture}");
     }
+}
+
+#[test]
+fn examples_of_the_help_work_as_printed() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("help");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    for entry in std::fs::read_dir(root().join("examples/tfjob")).unwrap() {
+        let file = entry.unwrap().path();
+        std::fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
+    }
+    let help = Command::new(env!("CARGO_BIN_EXE_stowage")).arg("--help").output().unwrap().stdout;
+    let count = follow_text(&String::from_utf8(help).unwrap(), Path::new("--help"), &folder);
+    assert!(count > 10, "{count} examples");
 }

@@ -33,9 +33,27 @@ pub const BAD_INPUT: u8 = 2;
 /// The module failed where no sound module does.
 pub const MODULE_MISBEHAVED: u8 = 3;
 
+/// Run as printed by tests/documents.rs.
+const EXAMPLES: &str = "\
+Examples, in the folder examples/tfjob of the repository:
+
+    stowage run -c cluster.yaml -w workload.yaml -p policy.json
+    stowage run -c cluster.yaml -w workload.yaml --html run.html
+    stowage explain tf-smoke-gpu-worker-0 -c cluster.yaml -w workload.yaml
+    stowage check policy.json
+    stowage test .
+    stowage compare default policy-spread.json -c cluster.yaml -w workload.yaml
+    stowage run -c cluster.yaml -w workload.yaml -o json --explain > result.json
+    stowage render result.json -o run.svg
+    stowage record -c cluster.yaml -w workload.yaml --to run.jsonl
+    stowage replay run.jsonl
+    stowage bench --nodes 100
+    stowage schema > policy.schema.json
+    stowage completions bash > stowage.bash";
+
 /// Try a scheduling policy on a laptop: the module that a cluster would load, behind the scheduler's own interface.
 #[derive(Debug, Parser)]
-#[command(name = "stowage", version, arg_required_else_help = true)]
+#[command(name = "stowage", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
