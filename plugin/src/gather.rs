@@ -1,7 +1,8 @@
 //! Vectors, and the least of all items, from iterators in few bytes.
 //!
 //! `collect` reserves what the iterator expects and takes the first item apart from the others, each time anew for every
-//! type and chain: two to three hundred bytes a place, twice what pushing one item after another takes. `min_by_key` and its like take the first item apart as well.
+//! type and chain: two to three hundred bytes a place, twice what pushing one item after another takes. `min_by_key` and
+//! its like take the first item apart as well.
 
 use alloc::vec::Vec;
 

@@ -166,11 +166,6 @@ const KEYS: [(&str, Values); 46] = [
     (crane::MEMORY, Values::Numbers),
 ];
 
-/// Koordinator's annotation with a node's own usage thresholds.
-pub const THRESHOLDS: &str = "scheduling.koordinator.sh/usage-thresholds";
-/// Koordinator's annotation with what a node has before it is amplified.
-pub const RAW_ALLOCATABLE: &str = "node.koordinator.sh/raw-allocatable";
-
 /// What is known of a key.
 pub enum Key<'a> {
     /// It means the same everywhere.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
-use stowage::cluster::node_state;
+use stowage::cluster::{RAW_ALLOCATABLE, THRESHOLDS, node_state};
 use stowage::object::Quantity;
 
 use super::known::{self, Key};
@@ -66,11 +66,11 @@ impl Names {
         if known::is_word(key, value) {
             return value.to_owned();
         }
-        if key == known::THRESHOLDS {
+        if key == THRESHOLDS {
             return known::thresholds(value).unwrap_or_else(|| self.of("name", value));
         }
         match serde_json::from_str::<Value>(value) {
-            Ok(amounts @ Value::Object(_)) if key == known::RAW_ALLOCATABLE => self.amounts(&amounts).to_string(),
+            Ok(amounts @ Value::Object(_)) if key == RAW_ALLOCATABLE => self.amounts(&amounts).to_string(),
             Ok(mut document @ (Value::Array(_) | Value::Object(_))) => {
                 self.document(&mut document);
                 document.to_string()

@@ -61,9 +61,9 @@ impl Inputs {
     /// # Errors
     /// When it is one of them, which would be lost.
     pub fn expect_other(&self, written: &Path) -> anyhow::Result<()> {
-        let same =
-            |file: &PathBuf| file.canonicalize().is_ok_and(|file| written.canonicalize().is_ok_and(|it| it == file));
-        if self.files().iter().any(same) {
+        // What is not there yet is no input.
+        let Ok(written_to) = written.canonicalize() else { return Ok(()) };
+        if self.files().iter().any(|file| file.canonicalize().is_ok_and(|file| file == written_to)) {
             bail!("{} is an input, and would be overwritten", written.display());
         }
         Ok(())
@@ -92,8 +92,7 @@ impl Inputs {
 
     /// How to run the trial so many times. What the module logs is not kept.
     pub fn options(&self, trial: &Trial, runs: u64) -> Options {
-        let progress = output::progress(trial.cluster.pods.len() + trial.workload.pods.len());
-        progress.set_message(format!("{} pods, {runs} runs", trial.workload.pods.len()));
+        let progress = output::progress(&format!("{} pods, {runs} runs", trial.workload.pods.len()));
         Options {
             seed: self.seed,
             node_state: self.node_state,
@@ -109,7 +108,7 @@ impl Inputs {
         let digest = if let Explain::Everybody(digest) = whom { Some(digest.clone()) } else { None };
         let on_report = digest.clone().map(|digest| ReportSink(Rc::new(move |report| digest.add(report))));
         let waiting = trial.cluster.pods.iter().filter(|pod| !pod.is_bound()).count();
-        let progress = output::progress(waiting + trial.workload.pods.len());
+        let progress = output::progress(&format!("{} pods", waiting + trial.workload.pods.len()));
         let options = Options {
             seed: self.seed,
             node_state: self.node_state,

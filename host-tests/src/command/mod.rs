@@ -24,8 +24,6 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::hint::hinted;
-
 /// An expectation does not hold.
 pub const EXPECTATION_FAILED: u8 = 1;
 /// An input was bad, or the output cannot be written.
@@ -94,7 +92,7 @@ pub fn main() -> ExitCode {
         Command::Completions(args) => Ok(completions::run(&args)),
     };
     result.unwrap_or_else(|error| {
-        output::say(format_args!("error: {}", hinted(&format!("{error:#}"))));
+        output::say_error(&error);
         ExitCode::from(BAD_INPUT)
     })
 }

@@ -2,10 +2,11 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
 use super::BAD_INPUT;
 use super::inputs::Log;
+use crate::hint::hinted;
 use crate::simulation::Simulation;
 use crate::trial::explain_line;
 
@@ -73,30 +74,32 @@ fn bold(text: &str) -> String {
     if plain || !std::io::stdout().is_terminal() { text.to_owned() } else { format!("\u{1b}[1m{text}\u{1b}[0m") }
 }
 
+/// Says what went wrong, with a hint where a word was mistyped.
+pub fn say_error(error: &anyhow::Error) {
+    say(format_args!("error: {}", hinted(&format!("{error:#}"))));
+}
+
 /// A line on the terminal that shows how far a run has come; nothing elsewhere.
-pub fn progress(pods: usize) -> ProgressBar {
-    let bar = hidden_unless_terminal();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} scheduling cycles for {msg} ({elapsed})") {
-        bar.set_style(style);
-    }
-    bar.with_message(format!("{pods} pods")).with_finish(indicatif::ProgressFinish::AndClear)
+pub fn progress(pods: &str) -> ProgressBar {
+    spinner("{spinner} {pos} scheduling cycles for {msg} ({elapsed})", pods)
 }
 
 /// A line on the terminal while files are read, which takes seconds for the dump of a large cluster; nothing elsewhere.
 pub fn reading(files: usize) -> ProgressBar {
-    let bar = hidden_unless_terminal();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} reading {msg} ({elapsed})") {
-        bar.set_style(style);
-    }
+    let bar = spinner("{spinner} reading {msg} ({elapsed})", &format!("{files} file(s)"));
     bar.enable_steady_tick(std::time::Duration::from_millis(100));
-    bar.with_message(format!("{files} file(s)")).with_finish(indicatif::ProgressFinish::AndClear)
+    bar
 }
 
-/// Shows itself on a terminal only.
-pub fn hidden_unless_terminal() -> ProgressBar {
+/// Shows itself on a terminal only, and is gone in the end.
+pub fn spinner(template: &str, message: &str) -> ProgressBar {
     let target =
         if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    ProgressBar::with_draw_target(None, target)
+    let bar = ProgressBar::with_draw_target(None, target);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.with_message(message.to_owned()).with_finish(ProgressFinish::AndClear)
 }
 
 /// Prints the module's log, each line once, and what it did wrong. True if it did anything wrong.
@@ -112,6 +115,11 @@ pub fn report_module(simulation: &Simulation, log: &Log) -> bool {
             say(format_args!("module {level}: {line}"));
         }
     }
+    report_errors(simulation)
+}
+
+/// Prints what the module did wrong. True if it did anything wrong.
+pub fn report_errors(simulation: &Simulation) -> bool {
     let errors = simulation.plugin_errors();
     if let Some(first) = errors.first() {
         say(format_args!("error: the module misbehaved {} time(s), first: {first}", errors.len()));

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 
 use super::MODULE_MISBEHAVED;
 use super::inputs::Inputs;
-use super::output::say;
+use super::output::{report_errors, say};
 use crate::recording::{Recorder, Tape};
 
 /// Run a workload and write down every call of the module with its answer
@@ -49,10 +49,5 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     simulation.run_until_idle()?;
     let calls = tape.borrow_mut().finish()?;
     say(format_args!("{calls} calls in {} scheduling cycles", simulation.cycles()));
-    let errors = simulation.plugin_errors();
-    if let Some(first) = errors.first() {
-        say(format_args!("error: the module misbehaved {} time(s), first: {first}", errors.len()));
-        return Ok(ExitCode::from(MODULE_MISBEHAVED));
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(if report_errors(&simulation) { ExitCode::from(MODULE_MISBEHAVED) } else { ExitCode::SUCCESS })
 }

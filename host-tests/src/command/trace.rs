@@ -6,7 +6,6 @@ use std::str::FromStr;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::MODULE_MISBEHAVED;
@@ -154,10 +153,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             jobs.extend(seeds.iter().map(|seed| Job { trace, contestant, options: options(*seed) }));
         }
     }
-    let progress = progress(jobs.len());
+    let replays = format!("{} replays", jobs.len());
+    let progress = output::spinner("{spinner} {pos} pods placed in {msg} ({elapsed})", &replays);
     let outcomes = match replay_all(&jobs, &|| progress.inc(1)) {
         Err(error) if error.is::<Misbehaved>() => {
-            eprintln!("error: {error:#}");
+            output::say_error(&error);
             return Ok(ExitCode::from(MODULE_MISBEHAVED));
         }
         outcomes => outcomes?,
@@ -166,7 +166,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut logged: Vec<&String> = outcomes.iter().flat_map(|(_, log)| log).collect();
     logged.sort();
     logged.dedup();
-    logged.iter().for_each(|line| eprintln!("module: {line}"));
+    logged.iter().for_each(|line| output::say(format_args!("module: {line}")));
 
     let mut results: Vec<Named> = Vec::new();
     let mut of_seeds = outcomes.chunks(seeds.len());
@@ -233,14 +233,6 @@ fn contestants(args: &Args) -> Result<Vec<(String, Contestant)>> {
         }
     };
     names.into_iter().map(find).collect()
-}
-
-fn progress(replays: usize) -> ProgressBar {
-    let bar = output::hidden_unless_terminal();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} pods placed in {msg} ({elapsed})") {
-        bar.set_style(style);
-    }
-    bar.with_message(format!("{replays} replays"))
 }
 
 fn stem(path: &Path) -> String {

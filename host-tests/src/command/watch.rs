@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use super::output::say;
-use crate::hint::hinted;
+use super::output::{say, say_error};
 
 /// How often files are looked at. Asking the file system for events would need a library per platform, and would miss
 /// network mounts.
@@ -26,7 +25,7 @@ pub fn watch(paths: &[PathBuf], mut run: impl FnMut() -> anyhow::Result<ExitCode
             print!("\u{1b}[2J\u{1b}[H");
         }
         if let Err(error) = run() {
-            say(format_args!("error: {}", hinted(&format!("{error:#}"))));
+            say_error(&error);
         }
         say(format_args!("watching {} file(s)", before.len()));
         while times(paths) == before {

@@ -7,15 +7,13 @@
 //! set back is followed back.
 
 use super::{Cluster, Node, NodeIndex};
+use crate::policy::qos::usage::Timestamp;
 use crate::reckon::Reckon;
 
 /// How far the latest time may lie beyond the next, in milliseconds.
 const ALONE_MS: i64 = 86_400_000;
 /// How far two clocks may be apart, in milliseconds: they differ by seconds.
 const APART_MS: i64 = 900_000;
-
-/// Milliseconds since 1970.
-type Timestamp = i64;
 
 /// The two latest times that nodes carry, the latest first.
 #[derive(Clone, Copy, Debug, Default)]

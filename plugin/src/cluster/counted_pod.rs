@@ -39,7 +39,7 @@ impl CountedPod {
         let gang = self.gang.as_deref().filter(|_| !leaving);
         state.count(&self.facts, names, Some(self.class.name()), gang);
         if !measured {
-            state.expect(&self.facts, names);
+            state.add_unmeasured(&self.facts, names);
         }
     }
 }

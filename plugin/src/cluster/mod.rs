@@ -25,7 +25,7 @@ mod tests;
 
 pub use node::{Entry, Known, Node};
 use node_load::Reading;
-pub use node_load::{Footprint, NodeLoad};
+pub use node_load::{Footprint, NodeLoad, RAW_ALLOCATABLE, THRESHOLDS};
 pub use node_state::{NodeState, Unknown};
 
 use clock::Clock;
@@ -351,7 +351,7 @@ impl Cluster {
         self.own_thresholds = self.own_thresholds.saturating_sub(before.map_or(0, own)).saturating_add(own(node));
         if node.load.broken_thresholds && before.is_none_or(|before| !before.load.broken_thresholds) {
             let name = &node.name;
-            news.push(format!("node {name}: {} cannot be read, the policy's hold", node_load::THRESHOLDS));
+            news.push(format!("node {name}: {} cannot be read, the policy's hold", THRESHOLDS));
         }
     }
 

@@ -221,8 +221,7 @@ impl Known {
 
     /// Whether node state has the pod, or has had it.
     fn tells_of(&self, uid: u64) -> bool {
-        let [a, b, c, d, ..] = uid.to_le_bytes();
-        let uid = u32::from_le_bytes([a, b, c, d]);
+        let uid = node_state::short(uid);
         self.document.uids.contains(&uid) || self.document.left.contains(&uid)
     }
 }

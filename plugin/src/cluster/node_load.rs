@@ -18,7 +18,7 @@ use crate::reckon::Reckon;
 pub const THRESHOLDS: &str = "scheduling.koordinator.sh/usage-thresholds";
 
 /// Koordinator's annotation with what a node has where allocatable is amplified, so that more can be requested of it.
-const RAW_ALLOCATABLE: &str = "node.koordinator.sh/raw-allocatable";
+pub const RAW_ALLOCATABLE: &str = "node.koordinator.sh/raw-allocatable";
 
 /// Volcano's annotations with the percent of cpu and of memory from which on a node evicts best-effort pods.
 const EVICTS_CPU: &str = "volcano.sh/evicting-cpu-high-watermark";

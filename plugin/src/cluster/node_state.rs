@@ -172,7 +172,7 @@ impl NodeState {
     }
 
     /// Adds what a counted pod is expected to use, if no measurement contains it yet.
-    pub fn expect(&mut self, pod: &PodInfo, names: &ResourceNames) {
+    pub fn add_unmeasured(&mut self, pod: &PodInfo, names: &ResourceNames) {
         let load = |amounts| pod_class::load(amounts, names);
         let estimate = Estimation::default().of(load(&pod.requests), load(&pod.limits));
         let expected = self.unmeasured.get_or_insert_default();
@@ -196,7 +196,13 @@ fn hexadecimal<S: Serializer>(uids: &[u32], serializer: S) -> Result<S::Ok, S::E
 /// Two of 110 pods on a node share them once in 700,000 nodes; the price is that one is counted a little late.
 #[must_use]
 pub fn short_uid(uid: &str) -> u32 {
-    let [a, b, c, d, ..] = uid_hash(uid).to_le_bytes();
+    short(uid_hash(uid))
+}
+
+/// The [`short_uid`] of a pod whose [`uid_hash`] this is.
+#[must_use]
+pub fn short(uid_hash: u64) -> u32 {
+    let [a, b, c, d, ..] = uid_hash.to_le_bytes();
     u32::from_le_bytes([a, b, c, d])
 }
 

@@ -27,20 +27,24 @@ impl Rereads {
 
     /// A cycle begins; `nodes` is one more than the largest index in use.
     pub fn begin(&mut self, cycle: u64, nodes: usize) {
-        self.any = self.per_cycle >> 1;
-        self.drawn = self.per_cycle.saturating_sub(self.any);
+        self.drawn = self.most_drawn();
+        self.any = self.per_cycle.saturating_sub(self.drawn);
         self.nodes = u64::try_from(nodes).unwrap_or(u64::MAX);
         // Multiples of the golden ratio: close to even however many cycles of other pods lie between two of one pod.
         let drawn = cycle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         self.from = drawn.checked_rem(self.nodes).unwrap_or(0);
     }
 
+    /// How many nodes are drawn in a cycle.
+    fn most_drawn(&self) -> u32 {
+        self.per_cycle.div_ceil(2)
+    }
+
     /// Whether this node is read again. Takes one of the reads.
     pub fn take(&mut self, at: NodeIndex) -> bool {
         let ahead = u64::from(at.row()).saturating_add(self.nodes).saturating_sub(self.from);
         let ahead = ahead.checked_rem(self.nodes).unwrap_or(0);
-        let wanted = self.per_cycle.saturating_sub(self.per_cycle >> 1);
-        let left = if self.drawn > 0 && ahead < u64::from(wanted) { &mut self.drawn } else { &mut self.any };
+        let left = if self.drawn > 0 && ahead < u64::from(self.most_drawn()) { &mut self.drawn } else { &mut self.any };
         let taken = *left > 0;
         *left = left.saturating_sub(1);
         taken

@@ -4,6 +4,8 @@
 //! would hold its place on. Whoever has been there for longer than [`SHORT_MS`] needs no mention: node states have been
 //! written since that should have counted it.
 
+use stowage::cluster::node_state::short;
+
 use super::PodKey;
 
 /// How long a pod has to stay on a node for its end to need no mention.
@@ -18,8 +20,7 @@ pub(super) struct Left(Vec<(u32, i64)>);
 impl Left {
     /// A pod that was placed at `placed_ms` is gone; answers whether that is news.
     pub fn note(&mut self, pod: PodKey, placed_ms: i64) -> bool {
-        let [a, b, c, d, ..] = pod.to_le_bytes();
-        self.note_uid(u32::from_le_bytes([a, b, c, d]), placed_ms)
+        self.note_uid(short(pod), placed_ms)
     }
 
     /// The same by its short UID.
