@@ -166,8 +166,13 @@ pub async fn a_burst_is_published(folder: PathBuf) -> Result<()> {
     }))
     .await?;
     recounted(&cluster).await?;
-    let counted = publisher.metric("pods")?;
-    ensure!(counted == (PODS - PODS / 10) as f64, "it counts {counted} pods");
+    // The gauge is set once a second.
+    wait::until("the metric says so, too", async || {
+        let counted = publisher.metric("pods")?;
+        ensure!(counted == (PODS - PODS / 10) as f64, "it counts {counted} pods");
+        Ok(())
+    })
+    .await?;
     let status = publisher.process.stop().context("the publisher")?;
     ensure!(status.success(), "the publisher ended with {status}");
     Ok(())

@@ -35,6 +35,7 @@ impl Browser {
     /// Opens a file and returns what the browser's console says of it.
     pub fn open(&self, file: &Path) -> Vec<String> {
         self.post("/url", &json!({"url": format!("file://{}", file.display())}));
+        self.settle();
         self.console()
     }
 
@@ -49,11 +50,19 @@ impl Browser {
         self.post("/execute/sync", &json!({"script": format!("return {expression};"), "args": []}))
     }
 
+    /// Waits until what was done is to be seen. The browser skips what is out of sight, and finds out what that is as it
+    /// draws: until then new rows have no text.
+    fn settle(&self) {
+        let script = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()));";
+        self.post("/execute/async", &json!({"script": script, "args": []}));
+    }
+
     /// Presses keys, one after the other.
     pub fn press(&self, keys: &[&str]) {
         let actions = keys.iter().flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({"type": kind, "value": key})));
         let actions = actions.collect::<Vec<_>>();
         self.post("/actions", &json!({"actions": [{"type": "key", "id": "keyboard", "actions": actions}]}));
+        self.settle();
     }
 
     /// Moves the mouse over the first element of a CSS selector, and clicks if wanted.
@@ -64,6 +73,7 @@ impl Browser {
             actions.extend(["pointerDown", "pointerUp"].map(|kind| json!({"type": kind, "button": 0})));
         }
         self.post("/actions", &json!({"actions": [{"type": "pointer", "id": "mouse", "actions": actions}]}));
+        self.settle();
     }
 
     /// Sets the colour scheme that the reader prefers.
@@ -71,6 +81,7 @@ impl Browser {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         let command = json!({"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}});
         self.post("/goog/cdp/execute", &command);
+        self.settle();
     }
 
     /// Writes what is to be seen into a file, for people.
