@@ -135,6 +135,7 @@ impl Host for FakeHost {
         &self.list
     }
     fn status_reason(&mut self, reason: &str) {
+        assert!(!reason.contains('%'), "the scheduler takes it for a format: {reason}");
         reason.clone_into(&mut self.reason);
     }
     fn node_names(&mut self, names: &[&str]) {

@@ -105,10 +105,16 @@ pub fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// A text without line breaks and other control characters: whoever writes an object chooses what stands in it.
+/// A text without line breaks and other control characters: whoever writes an object chooses what stands in it. Nor with
+/// a percent sign: the scheduler takes a reason for a format when it writes the pod's event.
 #[must_use]
 pub fn one_line(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+    let plain = |character: char| match character {
+        '%' => '\u{ff05}',
+        _ if character.is_control() => ' ',
+        _ => character,
+    };
+    text.chars().map(plain).collect()
 }
 
 /// Text of an object in a message: in quotes, and on one line.
@@ -149,7 +155,7 @@ mod tests {
     fn quotes_hold_one_line() {
         assert_eq!(Quoted("a\"b\nc\u{7f}é").to_string(), "\"a\\\"b c é\"");
         assert_eq!(cut("äöü", 2), "äö");
-        assert_eq!(one_line("gang a\nb: \"é\""), "gang a b: \"é\"");
+        assert_eq!(one_line("gang a\nb: \"é\" 5%"), "gang a b: \"é\" 5\u{ff05}");
     }
 
     /// By trying every length for the text that a star stands for.

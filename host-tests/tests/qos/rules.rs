@@ -18,13 +18,13 @@ fn thresholds() {
         assert_eq!(ask(turn - 850 - 1000), Ok(true), "{name}");
         assert_eq!(ask(turn - 850 - 1), Ok(true), "{name}");
         let over = ask(turn - 850).expect_err(name);
-        assert!(over.ends_with(&format!("> {threshold} % ({name} threshold)")), "{over}");
+        assert!(over.ends_with(&format!("> {threshold} percent ({name} threshold)")), "{over}");
     }
     let (low, high) = (measured(0, 60, 0, &json!({})), measured(0, 61, 0, &json!({})));
     assert_eq!(verdict(&json!({}), best_effort(), low), Ok(true));
     assert_eq!(
         verdict(&json!({}), best_effort(), high),
-        Err("node-7: memory 61 % + 0 % estimated > 60 % (BE threshold)".to_owned())
+        Err("node-7: memory 61 + 0 estimated > 60 percent (BE threshold)".to_owned())
     );
 }
 
@@ -85,7 +85,7 @@ fn protection_share_and_headroom() {
     assert_eq!(verdict(&share, best_effort(), requested(39_000)), Ok(true));
     assert_eq!(
         verdict(&share, best_effort(), requested(40_000)),
-        Err("node-7: cpu 40 % + 1 % requested > 40 % (BE share)".to_owned())
+        Err("node-7: cpu 40 + 1 requested > 40 percent (BE share)".to_owned())
     );
 
     let given_out = |amount: i64| {
@@ -111,7 +111,7 @@ fn memory_has_thresholds_and_shares_of_its_own() {
         let ask =
             |gib| verdict(&json!({"qos": {"classes": classes}}), of_class(class), measured(0, gib, 0, &json!({})));
         assert_eq!((ask(69), ask(70)), (Ok(true), Ok(true)), "{class}");
-        assert_eq!(ask(71), Err(format!("node-7: memory 71 % + 0 % estimated > 70 % ({class} threshold)")));
+        assert_eq!(ask(71), Err(format!("node-7: memory 71 + 0 estimated > 70 percent ({class} threshold)")));
     }
     let share = json!({"qos": {"bestEffortShare": {"memory": 40}}});
     let ask = |gib: i64| {
@@ -119,7 +119,7 @@ fn memory_has_thresholds_and_shares_of_its_own() {
         verdict(&share, best_effort_with(&json!({"memory": "1Gi"})), node)
     };
     assert_eq!((ask(38), ask(39)), (Ok(true), Ok(true)));
-    assert_eq!(ask(40), Err("node-7: memory 40 % + 1 % requested > 40 % (BE share)".to_owned()));
+    assert_eq!(ask(40), Err("node-7: memory 40 + 1 requested > 40 percent (BE share)".to_owned()));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn reclaimed_resources_keep_a_reserve() {
         };
         let ask = |policy: &Value, amount| verdict(policy, best_effort_with(&json!({name: "1000"})), given_out(amount));
         assert_eq!((ask(&reserve, 2599), ask(&reserve, 2600)), (Ok(true), Ok(true)), "{name}");
-        let reason = format!("node-7: needs 1000 {name}, headroom 999 with 10 % kept free");
+        let reason = format!("node-7: needs 1000 {name}, headroom 999 with 10 percent kept free");
         assert_eq!(ask(&reserve, 2601), Err(reason));
         assert_eq!(ask(&json!({}), 4000), Ok(true), "{name}");
         let overdrawn = format!("node-7: {name}: 4001 allocated of 4000 (BE headroom)");
@@ -195,15 +195,15 @@ fn nodes_bring_their_own_numbers() {
     let none = json!({});
     let own = |document: &str| json!({"scheduling.koordinator.sh/usage-thresholds": document});
     let reason = |text: &str| Err(format!("node-7: {text}"));
-    assert_eq!(ask(&none, best_effort(), json!({})), reason("memory 70 % + 0 % estimated > 60 % (BE threshold)"));
+    assert_eq!(ask(&none, best_effort(), json!({})), reason("memory 70 + 0 estimated > 60 percent (BE threshold)"));
     assert_eq!(ask(&none, best_effort(), own(r#"{"usageThresholds":{"cpu":61}}"#)), Ok(true));
     assert_eq!(
         ask(&none, best_effort(), own(r#"{"usageThresholds":{"cpu":60}}"#)),
-        reason("cpu 60 % + 1 % estimated > 60 % (BE threshold, set on the node)")
+        reason("cpu 60 + 1 estimated > 60 percent (BE threshold, set on the node)")
     );
     assert_eq!(
         ask(&json!({"qos": {"nodeThresholds": false}}), best_effort(), own(r#"{"usageThresholds":{"memory":90}}"#)),
-        reason("memory 70 % + 0 % estimated > 60 % (BE threshold)")
+        reason("memory 70 + 0 estimated > 60 percent (BE threshold)")
     );
     // Nor does a node that brings its own fill up beyond the point of eviction, its own or that of all nodes.
     let everywhere = json!({"qos": {"evictionWatermarks": {"memory": 65},
@@ -212,17 +212,17 @@ fn nodes_bring_their_own_numbers() {
     assert_eq!(ask(&none, best_effort(), relaxed.clone()), Ok(true));
     assert_eq!(
         ask(&everywhere, best_effort(), relaxed.clone()),
-        reason("memory 70 % + 0 % estimated > 60 % (BE threshold)")
+        reason("memory 70 + 0 estimated > 60 percent (BE threshold)")
     );
     let mut evicts = relaxed;
     evicts["volcano.sh/evicting-memory-high-watermark"] = "74".into();
     assert_eq!(
         ask(&none, best_effort(), evicts.clone()),
-        reason("memory 70 % + 0 % estimated > 69 % (BE threshold, set on the node)")
+        reason("memory 70 + 0 estimated > 69 percent (BE threshold, set on the node)")
     );
     evicts["volcano.sh/evicting-memory-high-watermark"] = "75".into();
     assert_eq!(ask(&everywhere, best_effort(), evicts), Ok(true), "it knows itself best");
     // Where Koordinator amplifies allocatable, 60 cores are 75 percent of the 80 that there are.
     let raw = json!({"node.koordinator.sh/raw-allocatable": r#"{"cpu":"80","memory":"200Gi"}"#});
-    assert_eq!(ask(&none, best_effort(), raw), reason("cpu 75 % + 1 % estimated > 65 % (BE threshold)"));
+    assert_eq!(ask(&none, best_effort(), raw), reason("cpu 75 + 1 estimated > 65 percent (BE threshold)"));
 }

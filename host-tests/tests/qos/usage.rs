@@ -27,7 +27,7 @@ fn crane_writes_local_time() {
     assert_eq!(ask(&json!({}), "0.60000", "2026-01-01T08:00:00Z"), Ok(true));
     assert_eq!(
         ask(&json!({}), "0.70000", "2026-01-01T08:00:00Z"),
-        Err("node-7: cpu 70 % + 1 % estimated > 65 % (BE threshold)".to_owned())
+        Err("node-7: cpu 70 + 1 estimated > 65 percent (BE threshold)".to_owned())
     );
     for (offset, now, still_fresh, just_stale) in [
         ("+08:00", "2026-01-01T08:00:00Z", "2026-01-01T07:52:01Z", "2026-01-01T07:52:00Z"),
@@ -84,7 +84,7 @@ fn what_is_no_measurement_is_none() {
         );
     }
     let absurd = verdict(&json!({}), best_effort(), crane("987654321.5", fresh)).expect_err("more than there is");
-    assert!(absurd.starts_with("node-7: cpu 10050 % + 1 % estimated"), "{absurd}");
+    assert!(absurd.starts_with("node-7: cpu 10050 + 1 estimated"), "{absurd}");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn estimates_are_tuned_by_the_policy() {
         let policy = json!({"qos": {"estimation": estimation, "classes": {"BE": {"usageThresholds": {"memory": 0}}}}});
         verdict(&policy, best_effort_with(&requests), measured(60_000, 0, 0, &json!({})))
     };
-    let hot = |percent: u32| Err(format!("node-7: cpu 60 % + {percent} % estimated > 65 % (BE threshold)"));
+    let hot = |percent: u32| Err(format!("node-7: cpu 60 + {percent} estimated > 65 percent (BE threshold)"));
     // 85 percent of a request by default.
     assert_eq!(ask(json!({}), json!({"cpu": "6469m"})), Ok(true));
     assert_eq!(ask(json!({}), json!({"cpu": "6470m"})), hot(6));
@@ -133,12 +133,12 @@ fn pods_placed_since_the_measurement_count() {
     };
     // Ours, as the module remembers them: 1.7 percent each.
     let reasons = ["a", "b", "c", "d"].map(|name| place(&mut plugin, name));
-    assert_eq!(reasons, ["", "", "", "node-7: cpu 60 % + 7 % estimated > 65 % (BE threshold)"]);
+    assert_eq!(reasons, ["", "", "", "node-7: cpu 60 + 7 estimated > 65 percent (BE threshold)"]);
     // Those of others, as the publisher reports them.
     assert_eq!(verdict(&json!({}), best_effort(), state(4649)), Ok(true));
     assert_eq!(
         verdict(&json!({}), best_effort(), state(4650)),
-        Err("node-7: cpu 60 % + 6 % estimated > 65 % (BE threshold)".to_owned())
+        Err("node-7: cpu 60 + 6 estimated > 65 percent (BE threshold)".to_owned())
     );
 }
 
@@ -162,7 +162,7 @@ fn documents_of_nonsense_do_no_harm() {
     let thresholds = "scheduling.koordinator.sh/usage-thresholds";
     let usage = json!({"at": NOW, "cpu": 90_000, "memory": 0});
     let state = json!({"v": 1, "at": NOW, "usage": usage});
-    let hot = Err("node-7: cpu 90 % + 1 % estimated > 65 % (BE threshold)".to_owned());
+    let hot = Err("node-7: cpu 90 + 1 estimated > 65 percent (BE threshold)".to_owned());
     let (deep, long) =
         ("[".repeat(100_000), format!("{{\"usageThresholds\":{{{}\"cpu\":100}}}}", "\"x\":1,".repeat(20_000)));
     for (document, expected) in [

@@ -31,6 +31,8 @@ pub struct Scoring {
     /// By node index: the score and the cycle that it belongs to.
     table: Vec<(u64, u8)>,
     cycle: u64,
+    /// The least score of this cycle: 1 once a node is known to be refused, which gets 0 and must win no tie.
+    least: u8,
 }
 
 /// The parts of one node's score, `None` where a part does not apply.
@@ -116,7 +118,7 @@ impl Scoring {
                 (formula, Weighing::new(resources.gather()))
             }
         };
-        Self { formula, weighing, gpu: policy.gpu.names(), table: Vec::new(), cycle: 0 }
+        Self { formula, weighing, gpu: policy.gpu.names(), table: Vec::new(), cycle: 0, least: 0 }
     }
 
     /// Scores every node that passed the filters. Skip if there is nothing to say about any of them.
@@ -155,6 +157,7 @@ impl Scoring {
         let mut question = Question { terms, avoid_gpu_nodes, qos, score_qos, gangs, packing };
 
         self.cycle = cluster.cycle();
+        self.least = 0;
         self.table.resize(cluster.capacity(), (0, 0));
         let mut scored: Vec<(u8, NodeIndex)> = Vec::with_capacity(candidates.len());
         for at in candidates {
@@ -175,7 +178,7 @@ impl Scoring {
     /// The score found for a node in this cycle; 0 for a node without one.
     pub fn score_of(&self, at: Option<NodeIndex>) -> i32 {
         match at.and_then(|at| self.table.get(at.index())) {
-            Some((cycle, score)) if *cycle == self.cycle => i32::from(*score),
+            Some((cycle, score)) if *cycle == self.cycle => i32::from(self.least.max(*score)),
             _ => 0,
         }
     }
@@ -217,6 +220,7 @@ impl Scoring {
         let node = cluster.node(at)?;
         // Filter accepted the node from memory; if it has been read since, that may have been a mistake.
         if question.qos.is_some_and(|qos| qos.refuses(node, cluster)) {
+            self.least = 1;
             return None;
         }
         let parts = self.parts(question, node, cluster)?;

@@ -13,7 +13,7 @@ fn a_burst_is_judged_with_the_pods_just_placed() {
         if expected {
             assert_eq!(module.reserve(&mut host), Code::Success);
         } else {
-            assert_eq!(found, Err("node-7: cpu 60 % + 7 % estimated > 65 % (BE threshold)".to_owned()));
+            assert_eq!(found, Err("node-7: cpu 60 + 7 estimated > 65 percent (BE threshold)".to_owned()));
         }
     }
     // One of them is not bound after all.
@@ -41,6 +41,17 @@ fn protected_pods_just_placed_protect_at_once() {
 }
 
 #[test]
+fn a_node_refused_since_it_was_accepted_wins_no_tie() {
+    let (mut module, mut host) = start(r#"{"weights":{"binpack":1,"packing":0,"gpuNodeAvoidance":0,"qos":0}}"#);
+    for name in ["node-1", "node-9"] {
+        host.set_node(name, node(name, &measured(10, 10), &[]));
+    }
+    assert_eq!(schedule(&mut module, &mut host, pod("a", BE)), Ok("node-9".to_owned()), "the last of a tie");
+    host.set_node("node-9", node("node-9", &measured(90, 10), &[]));
+    assert_eq!(schedule(&mut module, &mut host, pod("b", BE)), Ok("node-1".to_owned()));
+}
+
+#[test]
 fn acceptance_is_from_memory_and_verified_for_the_winner() {
     let (mut module, mut host) = start("");
     host.set_node("node-7", node("node-7", &measured(10, 10), &[]));
@@ -49,8 +60,8 @@ fn acceptance_is_from_memory_and_verified_for_the_winner() {
     host.set_node("node-7", node("node-7", &measured(90, 10), &[]));
     assert!(verdict(&mut module, &mut host, pod("p", BE), "node-7").is_ok());
     assert_eq!(host.node_reads, reads, "a known node is not fetched");
-    assert_eq!(module.reserve(&mut host), Code::UnschedulableAndUnresolvable);
-    assert_eq!(host.reason, "node-7: cpu 90 % + 0 % estimated > 65 % (BE threshold)");
+    assert_eq!(module.reserve(&mut host), Code::Error, "tried again soon, not when something happens");
+    assert_eq!(host.reason, "node-7: cpu 90 + 0 estimated > 65 percent (BE threshold)");
     assert_eq!(module.cluster.placed(), 0);
     // A refusal from memory is looked at again.
     host.set_node("node-7", node("node-7", &measured(10, 10), &[]));
@@ -140,7 +151,7 @@ fn pods_of_absurd_size_leave_no_trace_when_they_go() {
     }
     assert_eq!(
         verdict(&mut module, &mut host, pod("c", small), "node-7"),
-        Err("node-7: cpu 60 % + 7 % estimated > 65 % (BE threshold)".to_owned()),
+        Err("node-7: cpu 60 + 7 estimated > 65 percent (BE threshold)".to_owned()),
         "the small one is still there, and nothing else"
     );
 }

@@ -7,15 +7,15 @@ fn a_hot_node_is_refused_with_the_numbers() {
     // The pod's own 250m and 200 MiB round to 0 percent of the node.
     for (state, expected) in [
         (measured(65, 59), Ok(Code::Success)),
-        (measured(66, 0), Err("node-7: cpu 66 % + 0 % estimated > 65 % (BE threshold)".to_owned())),
-        (measured(0, 61), Err("node-7: memory 61 % + 0 % estimated > 60 % (BE threshold)".to_owned())),
+        (measured(66, 0), Err("node-7: cpu 66 + 0 estimated > 65 percent (BE threshold)".to_owned())),
+        (measured(0, 61), Err("node-7: memory 61 + 0 estimated > 60 percent (BE threshold)".to_owned())),
     ] {
         assert_eq!(one_node("", BE, node("node-7", &state, &[])), expected);
     }
     let heavy = PodSpec { requests: &[("cpu", "7"), ("memory", "1Gi")], ..BE };
     assert_eq!(
         one_node("", heavy, node("node-7", &measured(71, 0), &[])),
-        Err("node-7: cpu 71 % + 6 % estimated > 65 % (BE threshold)".to_owned())
+        Err("node-7: cpu 71 + 6 estimated > 65 percent (BE threshold)".to_owned())
     );
 }
 
@@ -85,7 +85,7 @@ fn a_node_may_bring_its_own_thresholds() {
     assert!(verdict(&mut module, &mut host, pod("p", BE), "node-7").is_err());
     assert_eq!(
         verdict(&mut module, &mut host, pod("p", ls), "node-7"),
-        Err("node-7: cpu 90 % + 0 % estimated > 80 % (LS threshold, set on the node)".to_owned())
+        Err("node-7: cpu 90 + 0 estimated > 80 percent (LS threshold, set on the node)".to_owned())
     );
     host.nodes.clear();
     assert_eq!(verdict(&mut module, &mut host, pod("p", BE), "node-7"), Ok(Code::Success), "the scheduler says so");
@@ -119,7 +119,7 @@ fn shares_and_headroom_count_the_ledger() {
     assert_eq!(module.reserve(&mut host), Code::Success);
     assert_eq!(
         verdict(&mut module, &mut host, pod("c", asks), "node-7"),
-        Err("node-7: needs 10000 kubernetes.io/batch-cpu, headroom 0 with 10 % kept free".to_owned())
+        Err("node-7: needs 10000 kubernetes.io/batch-cpu, headroom 0 with 10 percent kept free".to_owned())
     );
 
     let (mut module, mut host) = start(r#"{"qos":{"bestEffortShare":{"cpu":40}}}"#);
@@ -128,7 +128,7 @@ fn shares_and_headroom_count_the_ledger() {
     assert_eq!(module.reserve(&mut host), Code::Success);
     assert_eq!(
         verdict(&mut module, &mut host, pod("b", asks), "node-7"),
-        Err("node-7: cpu 35 % + 10 % requested > 40 % (BE share)".to_owned())
+        Err("node-7: cpu 35 + 10 requested > 40 percent (BE share)".to_owned())
     );
 }
 
@@ -164,8 +164,8 @@ fn many_refusals_are_summed_up() {
         reasons.insert(host.reason.clone());
     }
     assert_eq!(reasons.len(), 17, "the rest share one");
-    assert!(reasons.contains("cpu above 65 % (BE threshold)"));
-    assert!(reasons.contains("node-7: cpu 73 % + 0 % estimated > 65 % (BE threshold)"));
+    assert!(reasons.contains("cpu above 65 percent (BE threshold)"));
+    assert!(reasons.contains("node-7: cpu 73 + 0 estimated > 65 percent (BE threshold)"));
 }
 
 #[test]
@@ -185,7 +185,8 @@ fn scores_follow_load_where_the_policy_weighs_it() {
             module.score(&mut host)
         })
     };
-    assert_eq!(scores(BE), [79, 7, 0, 0]);
+    // hot is refused by now, so no other has 0.
+    assert_eq!(scores(BE), [79, 7, 0, 1]);
     let ls = PodSpec { labels: &[("koordinator.sh/qosClass", "LS")], ..BE };
     assert_eq!(scores(ls), [100, 100, 27, 0]);
     host.current_pod = pod("p", PodSpec { owner_kind: "DaemonSet", ..BE });

@@ -27,7 +27,7 @@ fn crane_measures_where_node_state_does_not() {
     assert_eq!(one_node("", BE, crane("0.64000", CRANE_NOW)), Ok(Code::Success));
     assert_eq!(
         one_node("", BE, crane("0.70000", CRANE_NOW)),
-        Err("node-7: cpu 70 % + 0 % estimated > 65 % (BE threshold)".to_owned())
+        Err("node-7: cpu 70 + 0 estimated > 65 percent (BE threshold)".to_owned())
     );
     assert_eq!(one_node("", BE, crane("0.10000", "2025-11-24T23:52:01Z")), Ok(Code::Success));
     let stale = one_node("", BE, crane("0.10000", "2025-11-24T23:52:00Z")).expect_err("eight minutes");
@@ -42,7 +42,7 @@ fn crane_measures_where_node_state_does_not() {
     let (cpu, memory) = (format!("0.70000,{CRANE_NOW}"), format!("0.10000,{CRANE_NOW}"));
     let bare = [("cpu_usage_avg_5m", cpu.as_str()), ("mem_usage_avg_5m", memory.as_str())];
     let alone = one_node("", BE, testing::node("node-7", &[], &bare, ALLOCATABLE)).expect_err("hot");
-    assert!(alone.contains("cpu 70 %"), "{alone}");
+    assert!(alone.contains("cpu 70 + 0 estimated"), "{alone}");
 }
 
 /// A node measured at `measured`, by a document written at `written`.
@@ -119,7 +119,7 @@ fn estimates_end_when_crane_has_measured_the_pods() {
     host.set_node("node-7", at(0));
     assert!(verdict(&mut module, &mut host, pod("a", heavy), "node-7").is_ok());
     assert_eq!(module.reserve(&mut host), Code::Success);
-    let hot = Err("node-7: cpu 20 % + 68 % estimated > 65 % (BE threshold)".to_owned());
+    let hot = Err("node-7: cpu 20 + 68 estimated > 65 percent (BE threshold)".to_owned());
     for (minute, expected) in [(0, &hot), (4, &hot), (5, &Ok(Code::Success))] {
         host.set_node("node-7", at(minute));
         assert_eq!(&verdict(&mut module, &mut host, pod("b", heavy), "node-7"), expected, "minute {minute}");
@@ -141,6 +141,6 @@ fn crane_in_a_wrong_time_zone_contains_no_pods() {
     host.set_node("node-7", with("0.2"));
     assert_eq!(
         verdict(&mut module, &mut host, pod("b", heavy), "node-7"),
-        Err("node-7: cpu 60 % + 9 % estimated > 65 % (BE threshold)".to_owned())
+        Err("node-7: cpu 60 + 9 estimated > 65 percent (BE threshold)".to_owned())
     );
 }

@@ -272,8 +272,8 @@ fn reclaimed(rules: &Rules, class: Class, node: &Node<'_>) -> Result<(), Rule> {
 }
 
 impl fmt::Display for Rejection {
-    /// `cpu 71 % + 6 % estimated > 65 % (BE threshold)`; with `{:#}` without what differs from node to node,
-    /// `cpu above 65 % (BE threshold)`.
+    /// `cpu 71 + 6 estimated > 65 percent (BE threshold)`; with `{:#}` without what differs from node to node,
+    /// `cpu above 65 percent (BE threshold)`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let class = self.class;
         let short = out.alternate();
@@ -282,9 +282,9 @@ impl fmt::Display for Rejection {
                 let node = if from_node { ", set on the node" } else { "" };
                 out.write_str(metric.name())?;
                 if short {
-                    write!(out, " above {threshold} %")?;
+                    write!(out, " above {threshold} percent")?;
                 } else {
-                    write!(out, " {measured} % + {estimated} % estimated > {threshold} %")?;
+                    write!(out, " {measured} + {estimated} estimated > {threshold} percent")?;
                 }
                 write!(out, " ({class} threshold{node})")
             }
@@ -308,9 +308,9 @@ impl fmt::Display for Rejection {
             Rule::Share { metric, requested, added, share } => {
                 out.write_str(metric.name())?;
                 if short {
-                    write!(out, " requests above {share} % (BE share)")
+                    write!(out, " requests above {share} percent (BE share)")
                 } else {
-                    write!(out, " {requested} % + {added} % requested > {share} % (BE share)")
+                    write!(out, " {requested} + {added} requested > {share} percent (BE share)")
                 }
             }
             Rule::ShareUnknown => out.write_str("no node state: best-effort requests unknown (BE share)"),
@@ -323,7 +323,7 @@ impl fmt::Display for Rejection {
                 if !short {
                     write!(out, "headroom {free} ")?;
                 }
-                write!(out, "with {reserve} % kept free")
+                write!(out, "with {reserve} percent kept free")
             }
         }
     }

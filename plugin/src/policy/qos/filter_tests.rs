@@ -103,10 +103,10 @@ fn estimates_count_and_show_in_the_reason() {
     let fits = Pod { estimate: Load { cpu: 1000, memory: 0 }, ..pod(QosClass::Be) };
     assert_eq!(reason(&rules, &fits, &burst), None);
     let over = Pod { estimate: Load { cpu: 2000, memory: 0 }, ..fits };
-    assert_eq!(reason(&rules, &over, &burst).unwrap(), "cpu 60 % + 6 % estimated > 65 % (BE threshold)");
+    assert_eq!(reason(&rules, &over, &burst).unwrap(), "cpu 60 + 6 estimated > 65 percent (BE threshold)");
     assert_eq!(
         reason(&rules, &pod(QosClass::Be), &node(10, 70)).unwrap(),
-        "memory 70 % + 0 % estimated > 60 % (BE threshold)"
+        "memory 70 + 0 estimated > 60 percent (BE threshold)"
     );
 }
 
@@ -122,7 +122,7 @@ fn thresholds_of_the_node_replace_those_of_the_policy() {
     let tight = own(Percents { cpu: Some(50), memory: None }, false);
     assert_eq!(
         reason(&rules, &pod(QosClass::Ls), &tight).unwrap(),
-        "cpu 90 % + 0 % estimated > 50 % (LS threshold, set on the node)"
+        "cpu 90 + 0 estimated > 50 percent (LS threshold, set on the node)"
     );
     assert!(rules.concern(class(QosClass::Ls), false, true), "so pods of every class need Filter calls");
     let apart = own(Percents { cpu: Some(50), memory: None }, true);
@@ -137,7 +137,7 @@ fn gap_fillers_keep_a_margin_below_eviction() {
     assert_eq!(reason(&rules, &pod(QosClass::Be), &evicts(Some(66), None)), None);
     assert_eq!(
         reason(&rules, &pod(QosClass::Be), &evicts(Some(65), None)).unwrap(),
-        "cpu 58 % + 0 % estimated > 57 % (BE threshold, set on the node)"
+        "cpu 58 + 0 estimated > 57 percent (BE threshold, set on the node)"
     );
     assert_eq!(reason(&rules, &pod(QosClass::Be), &evicts(Some(90), Some(10))), None, "memory has no limit");
     assert_eq!(reason(&rules, &pod(QosClass::Be), &Node { ..evicts(Some(90), None) }), None, "the policy is stricter");
@@ -148,7 +148,7 @@ fn gap_fillers_keep_a_margin_below_eviction() {
     let relaxed = Node { thresholds: own, ..evicts(None, None) };
     assert_eq!(
         reason(&everywhere, &pod(QosClass::Be), &relaxed).unwrap(),
-        "cpu 58 % + 0 % estimated > 54 % (BE threshold)",
+        "cpu 58 + 0 estimated > 54 percent (BE threshold)",
         "nor above what the policy says of all nodes"
     );
     let late = Node { thresholds: own, ..evicts(Some(90), None) };
@@ -230,7 +230,7 @@ fn best_effort_pods_have_a_share() {
     let asks = Pod { requests: Load { cpu: 10_000, memory: 10 * GIB }, ..pod(QosClass::Be) };
     assert_eq!(reason(&rules, &asks, &with(39_000)), None);
     assert_eq!(reason(&rules, &asks, &with(40_000)), None);
-    assert_eq!(reason(&rules, &asks, &with(41_000)).unwrap(), "cpu 41 % + 10 % requested > 50 % (BE share)");
+    assert_eq!(reason(&rules, &asks, &with(41_000)).unwrap(), "cpu 41 + 10 requested > 50 percent (BE share)");
     let unknown = Node { best_effort: None, ..node(0, 0) };
     assert_eq!(reason(&rules, &asks, &unknown).unwrap(), "no node state: best-effort requests unknown (BE share)");
     assert_eq!(reason(&rules, &Pod { class: class(QosClass::Ls), ..asks }, &with(90_000)), None);
@@ -259,7 +259,7 @@ fn reclaimed_resources_may_shrink_below_what_is_given_out() {
     assert_eq!(with(&reserve, batch_cpu(Some(2600), 1000)), None);
     assert_eq!(
         with(&reserve, batch_cpu(Some(2600), 1001)).unwrap(),
-        "needs 1001 kubernetes.io/batch-cpu, headroom 1000 with 10 % kept free"
+        "needs 1001 kubernetes.io/batch-cpu, headroom 1000 with 10 percent kept free"
     );
     assert_eq!(with(&reserve, batch_cpu(Some(4000), 0)), None, "a pod that asks for none takes none");
 }
@@ -273,20 +273,20 @@ fn reasons_can_be_had_without_what_differs_from_node_to_node() {
         [Reclaimed { name: "kubernetes.io/batch-cpu", allocatable: 4000, allocated: Some(allocated), requested }]
     };
     for (node, expected) in [
-        (node(70, 0), "cpu above 65 % (BE threshold)"),
-        (node(0, 70), "memory above 60 % (BE threshold)"),
+        (node(70, 0), "cpu above 65 percent (BE threshold)"),
+        (node(0, 70), "memory above 60 percent (BE threshold)"),
         (
             Node { usage: Usage::Unknown, protected: Some(2), ..node(0, 0) },
             "usage unknown beside LSE/LSR pods (BE usage rule)",
         ),
         (
             Node { best_effort: Some(Load { cpu: 45_000, memory: 0 }), ..node(0, 0) },
-            "cpu requests above 50 % (BE share)",
+            "cpu requests above 50 percent (BE share)",
         ),
         (Node { reclaimed: &batch_cpu(5000, 0), ..node(0, 0) }, "kubernetes.io/batch-cpu overdrawn (BE headroom)"),
         (
             Node { reclaimed: &batch_cpu(3000, 700), ..node(0, 0) },
-            "needs 700 kubernetes.io/batch-cpu, with 10 % kept free",
+            "needs 700 kubernetes.io/batch-cpu, with 10 percent kept free",
         ),
     ] {
         assert_eq!(short(&node), expected);
