@@ -287,6 +287,25 @@ fn expectations_that_do_not_hold_are_exit_code_1() {
     assert!(stdout(&faulty).contains("unknown key placment; did you mean placements?"), "{}", stdout(&faulty));
 }
 
+#[test]
+fn a_folder_that_is_named_gets_a_golden_outcome() {
+    let outer = Path::new(env!("CARGO_TARGET_TMPDIR")).join("golden-cases");
+    let folder = outer.join("one");
+    std::fs::create_dir_all(&folder).unwrap();
+    for file in ["cluster.yaml", "workload.yaml"] {
+        std::fs::copy(example(file), folder.join(file)).unwrap();
+    }
+    std::fs::write(folder.join("expect.yaml"), "placed: 5\n").unwrap();
+    let golden = folder.join("golden.json");
+    let _ = std::fs::remove_file(&golden);
+    for (named, written) in [(&outer, false), (&folder, true)] {
+        assert!(stowage(&["test", "--bless", named.to_str().unwrap()]).status.success());
+        assert_eq!(golden.exists(), written, "{named:?}");
+    }
+    std::fs::write(&golden, "{}\n").unwrap();
+    assert_eq!(stowage(&["test", folder.to_str().unwrap()]).status.code(), Some(1));
+}
+
 /// A terminal for a command, by util-linux' `script`.
 #[test]
 fn progress_shows_on_a_terminal_and_nowhere_else() {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use clap::builder::RangedU64ValueParser;
 
 use super::EXPECTATION_FAILED;
 use super::output::{Format, Table, line, say};
@@ -26,7 +27,7 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// Numbers of nodes
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [100, 1000, 5000])]
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [100, 1000, 5000], value_parser = nodes())]
     nodes: Vec<usize>,
     /// What the module may cost
     #[arg(long, value_name = "FILE")]
@@ -34,6 +35,11 @@ pub struct Args {
     /// What to print
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
+}
+
+/// Four times what Kubernetes supports; the objects of more would fill a laptop.
+fn nodes() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=20_000)
 }
 
 /// Runs the command.

@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use stowage::config::Policy;
-
 use super::BAD_INPUT;
 use super::output::{line, say};
 use crate::hint::hinted;
@@ -15,7 +13,7 @@ use crate::hint::hinted;
 /// The module itself refuses a faulty policy with the same words.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The policy document (JSON); `-` is stdin.
+    /// The policy document (JSON), or the scheduler's configuration that holds it as guestConfig; `-` is stdin
     policy: PathBuf,
 }
 
@@ -25,16 +23,17 @@ pub struct Args {
 /// When the file cannot be read.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let source = crate::load::read(&args.policy)?;
-    match Policy::parse(source.text()) {
-        Ok(_) => {
-            line(format_args!("{}: valid", source.name()));
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(faults) => {
-            for fault in hinted(&faults.to_string()).lines() {
-                say(format_args!("{}: {fault}", source.name()));
+    let mut valid = true;
+    for policy in crate::load::policies(&source)? {
+        let faults = policy.faults();
+        valid &= faults.is_empty();
+        match &policy.plugin {
+            Some(plugin) if faults.is_empty() => {
+                line(format_args!("{}: guestConfig of {plugin}: valid", source.name()))
             }
-            Ok(ExitCode::from(BAD_INPUT))
+            None if faults.is_empty() => line(format_args!("{}: valid", source.name())),
+            _ => faults.iter().for_each(|fault| say(format_args!("{}: {}", source.name(), hinted(fault)))),
         }
     }
+    Ok(if valid { ExitCode::SUCCESS } else { ExitCode::from(BAD_INPUT) })
 }

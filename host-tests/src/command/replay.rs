@@ -16,7 +16,7 @@ use crate::trial::{load_module, read_policy};
 
 /// Ask a module everything that a recording holds, and show the first answer that differs
 ///
-/// Exits with 1 if an answer differs.
+/// That the module asks for other events is shown if nothing else differs. Exits with 1 if an answer differs.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// What `stowage record` wrote; `-` is stdin

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::output::line;
 use super::watch::watch;
 use super::{BAD_INPUT, EXPECTATION_FAILED, MODULE_MISBEHAVED};
-use crate::scenario::{self, Explanation};
+use crate::scenario::{self, Explanation, Goldens};
 use crate::trial::load_module;
 
 /// Check scenario folders against their expectations
@@ -29,7 +29,8 @@ pub struct Args {
     /// Only cases whose path contains this text
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Write each golden.json as the outcome is now, instead of comparing with it
+    /// Write each golden.json as the outcome is now, instead of comparing with it. Where there is none a new one is written if
+    /// the folder itself is named, not one around it
     #[arg(long)]
     bless: bool,
     /// Run again whenever a file of the folders, or the module, changes
@@ -82,12 +83,11 @@ fn run_once(args: &Args) -> anyhow::Result<ExitCode> {
         cases.retain(|case| case.to_string_lossy().contains(text));
         anyhow::ensure!(!cases.is_empty(), "no case has {text:?} in its path");
     }
-    let goldens = if args.bless { scenario::Goldens::Write } else { scenario::Goldens::from_environment() };
     let mut done = Vec::new();
     let mut misbehaved = false;
     for file in cases {
         let start = Instant::now();
-        let (report, fault) = match scenario::run(&file, &module, goldens) {
+        let (report, fault) = match scenario::run(&file, &module, goldens(args, &file)) {
             Ok(report) => (Some(report), None),
             Err(error) => (None, Some(format!("{error:#}"))),
         };
@@ -113,6 +113,16 @@ fn run_once(args: &Args) -> anyhow::Result<ExitCode> {
         (0, _) => EXPECTATION_FAILED,
         _ => BAD_INPUT,
     }))
+}
+
+/// Of the folders in a folder, those have a golden outcome that are meant to; a folder that is named gets one.
+fn goldens(args: &Args, case: &Path) -> Goldens {
+    let named = || args.folders.iter().any(|folder| case.parent() == Some(folder));
+    match args.bless {
+        false => Goldens::from_environment(),
+        true if named() => Goldens::Write,
+        true => Goldens::Rewrite,
+    }
 }
 
 impl Done {

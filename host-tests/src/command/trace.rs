@@ -19,6 +19,8 @@ use crate::trial::{load_module, read_policy};
 
 /// The module's name among the formulas.
 const OURS: &str = "stowage";
+/// As many as `stowage compare` takes.
+const MOST_SEEDS: u64 = 1000;
 /// Percents of arrived demand that tables show.
 const SHOWN: [u32; 6] = [80, 90, 95, 100, 110, 130];
 
@@ -84,7 +86,8 @@ impl FromStr for Seeds {
             let number = |text: &str| text.parse::<u64>().with_context(|| format!("{text:?} is no seed"));
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (first, last) = (number(first)?, number(last)?);
-            ensure!(first <= last && last - first < 1000, "{part:?} is no range of at most 1000 seeds");
+            ensure!(first <= last, "{part:?} is no range: it ends before it begins");
+            ensure!(last - first < MOST_SEEDS - seeds.len() as u64, "more than {MOST_SEEDS} seeds");
             seeds.extend(first..=last);
         }
         Ok(Self(seeds))
@@ -306,7 +309,7 @@ mod tests {
     #[test]
     fn seeds_are_lists_and_ranges() {
         assert_eq!("42-44,7".parse::<Seeds>().unwrap(), Seeds(vec![42, 43, 44, 7]));
-        for wrong in ["", "4-", "5-4", "x", "0-5000"] {
+        for wrong in ["", "4-", "5-4", "x", "0-1000", "0-999,5"] {
             assert!(wrong.parse::<Seeds>().is_err(), "{wrong}");
         }
     }

@@ -10,6 +10,7 @@ mod document;
 mod fault;
 mod metrics;
 mod pod_group;
+mod policy_text;
 #[cfg(test)]
 mod tests;
 mod trim;
@@ -27,6 +28,7 @@ pub use document::{Document, Source};
 pub use fault::Fault;
 pub use metrics::Measured;
 pub use pod_group::PodGroup;
+pub use policy_text::{PolicyText, policies};
 pub use workload::{Workload, workload};
 
 /// Reads a file, or standard input if the path is `-`.

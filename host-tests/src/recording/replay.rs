@@ -16,9 +16,10 @@ use crate::snapshot::Snapshot;
 /// What came of a replay.
 #[derive(Debug)]
 pub struct Replayed {
-    /// Calls that were made, the one with another answer included.
+    /// The calls up to the difference, or all of them.
     pub calls: u64,
-    /// The first answer that is not as recorded.
+    /// The first answer that is not as recorded. That the module asks for other events counts if nothing else differs, for
+    /// nothing in a replay rests on it.
     pub difference: Option<Difference>,
 }
 
@@ -39,7 +40,7 @@ pub struct Difference {
 /// Makes the plugin that is asked; the text is its configuration.
 pub type Factory<'f> = &'f mut dyn FnMut(&str, Rc<dyn Handle>) -> anyhow::Result<Box<dyn Plugin>>;
 
-/// Asks a plugin everything that the recording holds, up to the first answer that is not as recorded.
+/// Asks a plugin everything that the recording holds, up to the first decision that is not as recorded.
 ///
 /// # Errors
 /// When this is no recording, or the plugin does not start.
@@ -52,6 +53,7 @@ pub fn replay(
     let cluster = Rc::new(Snapshot::new(log));
     let (mut recorded_policy, mut plugin, mut pods, mut calls) = (None, None, Vec::new(), 0);
     let (mut last, mut ended) = (0, false);
+    let mut other_events = None;
     for (at, text) in recording.lines().enumerate() {
         let at = at + 1;
         let text = text.with_context(|| format!("line {at} cannot be read"))?;
@@ -90,7 +92,13 @@ pub fn replay(
                 if answer != call.answer {
                     let pod = call.pod.and_then(|pod| pods.get(pod));
                     let pod = pod.map(|pod| format!("{}/{}", pod.namespace(), pod.name()));
-                    return Ok(Replayed { calls, difference: Some(Difference { line: at, call: *call, pod, answer }) });
+                    let is_decision = call.export != export::ENQUEUE;
+                    let differs =
+                        Replayed { calls, difference: Some(Difference { line: at, call: *call, pod, answer }) };
+                    if is_decision {
+                        return Ok(differs);
+                    }
+                    other_events.get_or_insert(differs);
                 }
             }
         }
@@ -98,10 +106,10 @@ pub fn replay(
     if recorded_policy.is_none() {
         bail!("the recording is empty");
     }
-    if !ended {
+    if !ended && other_events.is_none() {
         bail!("the recording was cut off after line {last}; up to there every answer is as recorded");
     }
-    Ok(Replayed { calls, difference: None })
+    Ok(other_events.unwrap_or(Replayed { calls, difference: None }))
 }
 
 fn no_line(at: usize, error: &serde_json::Error) -> anyhow::Error {

@@ -35,7 +35,9 @@ const DEFAULT_POLICY: &str = "default";
 pub enum Goldens {
     /// Compare with them.
     Check,
-    /// Rewrite them.
+    /// Rewrite those that are there.
+    Rewrite,
+    /// Write them, there or not.
     Write,
 }
 
@@ -43,7 +45,7 @@ impl Goldens {
     /// As [`BLESS`] says.
     #[must_use]
     pub fn from_environment() -> Self {
-        if std::env::var_os(BLESS).is_some() { Self::Write } else { Self::Check }
+        if std::env::var_os(BLESS).is_some() { Self::Rewrite } else { Self::Check }
     }
 }
 
@@ -184,14 +186,14 @@ impl Run<'_> {
 /// Compares with the golden outcome, or writes it.
 fn golden(folder: &Path, trial: &Trial, case: &Case, goldens: Goldens) -> anyhow::Result<Option<String>> {
     let file = folder.join("golden.json");
-    if !file.exists() {
+    if !file.exists() && goldens != Goldens::Write {
         return Ok(None);
     }
     let mut simulation = Run { case, trial, folder, seed: 0 }.simulation(Options::default())?;
     let rest = simulation.run_until_idle()?;
     let outcome = serde_json::to_string_pretty(&Outcome::of(&simulation, rest))? + "\n";
-    if goldens == Goldens::Write {
-        std::fs::write(&file, outcome)?;
+    if goldens != Goldens::Check {
+        std::fs::write(&file, outcome).with_context(|| format!("cannot write {}", file.display()))?;
         return Ok(None);
     }
     let expected = std::fs::read_to_string(&file)?;

@@ -10,7 +10,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::bail;
-use stowage::config::Policy;
 
 pub use digest::{Digest, ScoreLine, explain_line};
 pub use facts::{Before, Candidate, Change as PodChange, Explained, PodFacts, PodOnNode, Refusals, is_in_gang};
@@ -50,17 +49,22 @@ pub fn load_module(path: Option<&Path>) -> anyhow::Result<Module> {
     }
 }
 
-/// Reads a policy document.
+/// Reads a policy document, by itself or in a scheduler's configuration.
 ///
 /// # Errors
-/// When it cannot be read, or is faulty and the module is ours. The module says the same of a faulty policy, but among the
-/// stack of its end.
+/// When it cannot be read, is not the only one of its file, or is faulty and the module is ours. The module says the same of
+/// a faulty policy, but among the stack of its end.
 pub fn read_policy(path: &Path, module: &Module) -> anyhow::Result<String> {
     let source = load::read(path)?;
-    match Policy::parse(source.text()) {
-        Err(faults) if module.is_builtin() => bail!("{}: {faults}", source.name()),
-        _ => Ok(source.text().to_owned()),
+    let mut policies = load::policies(&source)?;
+    let Some(policy) = policies.pop().filter(|_| policies.is_empty()) else {
+        bail!("{} configures several plugins of guests; the policy can only be that of one", source.name());
+    };
+    let faults = policy.faults();
+    if module.is_builtin() && !faults.is_empty() {
+        bail!("{}: {}", source.name(), faults.join("\n"));
     }
+    Ok(policy.text)
 }
 
 impl Trial {
