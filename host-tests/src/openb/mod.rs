@@ -8,6 +8,7 @@ pub mod chart;
 mod cluster;
 pub mod compare;
 pub mod formula;
+mod go_rand;
 pub mod module;
 mod read;
 pub mod replay;
@@ -15,4 +16,4 @@ mod workload;
 
 pub use cluster::{Cluster, Node};
 pub use read::{Model, Models, NodeRow, Trace, read};
-pub use workload::{Pod, arrivals};
+pub use workload::Pod;

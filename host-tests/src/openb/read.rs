@@ -111,6 +111,7 @@ impl Trace {
             gpus,
             milli,
             models: (models.0 != 0).then_some(models),
+            gpu_spec: row.optional("gpu_spec").to_owned(),
             shape: 0,
         });
         Ok(())

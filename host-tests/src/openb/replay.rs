@@ -7,11 +7,11 @@
 use anyhow::{Result, ensure};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use rand::seq::{IndexedRandom, SliceRandom};
+use rand::seq::IndexedRandom;
 
 use super::cluster::{Cluster, Node};
 use super::read::Trace;
-use super::workload::{Pod, arrivals};
+use super::workload::{Draw, Pod};
 
 /// What decides where a pod goes.
 pub trait Policy {
@@ -59,7 +59,7 @@ pub trait Policy {
 pub enum Ties {
     /// Any, drawn from the seed: what kube-scheduler does.
     Random,
-    /// The first in an order of the nodes that the seed draws once: what the published experiment does.
+    /// The first in an order of the nodes that the seed draws once, the same as in the published experiment.
     Fixed,
 }
 
@@ -101,20 +101,19 @@ impl Outcome {
 pub fn replay(trace: &Trace, policy: &mut dyn Policy, options: Options, step: &dyn Fn()) -> Result<Outcome> {
     let capacity = trace.gpu_milli();
     ensure!(capacity > 0, "no node has a GPU, so there is nothing to measure");
-    let order = arrivals(&trace.pods, capacity, options.arrive, options.seed);
+    let draw = Draw::new(&trace.pods, trace.nodes.len(), capacity, options.arrive, options.seed);
     // A stream of its own: the order of arrival must not depend on how many ties a policy leaves.
     let mut ties = StdRng::seed_from_u64(options.seed ^ 0x7469_6573);
-    let mut rank: Vec<usize> = (0..trace.nodes.len()).collect();
-    rank.shuffle(&mut ties);
     let mut cluster = Cluster::new(&trace.nodes);
     let mut curve = Curve::new(capacity);
+    let mut fitting = Fitting::default();
     let (mut candidates, mut scores, mut equal) = (Vec::new(), Vec::new(), Vec::new());
     let mut failed = 0;
-    for &index in &order {
+    for &index in &draw.arrivals {
         let pod = &trace.pods[index];
         policy.arrives(pod)?;
         candidates.clear();
-        candidates.extend(cluster.nodes.iter().enumerate().filter(|(_, node)| node.fits(pod)).map(|(at, _)| at));
+        candidates.extend(fitting.nodes(&cluster, pod));
         policy.filter(&mut candidates)?;
         let chosen = match candidates.len() {
             0 => None,
@@ -129,7 +128,7 @@ pub fn replay(trace: &Trace, policy: &mut dyn Policy, options: Options, step: &d
                 let with_scores = candidates.iter().zip(&scores);
                 equal.extend(with_scores.filter(|(_, score)| Some(**score) == highest).map(|(at, _)| *at));
                 match options.ties {
-                    Ties::Fixed => equal.iter().copied().min_by_key(|at| rank[*at]),
+                    Ties::Fixed => equal.iter().copied().min_by_key(|at| draw.ranks[*at]),
                     Ties::Random => equal.choose(&mut ties).copied(),
                 }
             }
@@ -146,7 +145,28 @@ pub fn replay(trace: &Trace, policy: &mut dyn Policy, options: Options, step: &d
         curve.arrived(pod.gpu_milli(), chosen.is_some());
         step();
     }
-    Ok(Outcome { allocated: curve.finish(), pods: order.len(), failed })
+    Ok(Outcome { allocated: curve.finish(), pods: draw.arrivals.len(), failed })
+}
+
+/// Per shape of pod the nodes that it fits on, with their version. Nothing departs, so that they only become fewer.
+#[derive(Default)]
+struct Fitting(Vec<Option<Vec<(usize, u32)>>>);
+
+impl Fitting {
+    fn nodes(&mut self, cluster: &Cluster, pod: &Pod) -> impl Iterator<Item = usize> {
+        if self.0.len() <= pod.shape {
+            self.0.resize(pod.shape + 1, None);
+        }
+        let all = || cluster.nodes.iter().enumerate().filter(|(_, node)| node.fits(pod));
+        let known = self.0[pod.shape].get_or_insert_with(|| all().map(|(at, node)| (at, node.version)).collect());
+        known.retain_mut(|(at, version)| {
+            let node = &cluster.nodes[*at];
+            let fits = *version == node.version || node.fits(pod);
+            *version = node.version;
+            fits
+        });
+        known.iter().map(|(at, _)| *at)
+    }
 }
 
 /// Allocated over arrived, in percent of the capacity.
@@ -166,7 +186,7 @@ impl Curve {
     fn arrived(&mut self, gpu_milli: i64, placed: bool) {
         self.arrived += gpu_milli;
         self.allocated += if placed { gpu_milli } else { 0 };
-        let percent = (100.0 * self.arrived as f64 / self.capacity).round() as usize;
+        let percent = (100.0 * self.arrived as f64 / self.capacity).round_ties_even() as usize;
         if self.samples.len() <= percent {
             self.samples.resize(percent + 1, (0.0, 0));
         }
@@ -208,7 +228,16 @@ mod tests {
     #[test]
     fn fixed_ties_fill_node_after_node_and_random_ties_do_not() {
         let node = |i| NodeRow { name: format!("n{i}"), cpu: 8, memory: 8, gpus: 8, model: None };
-        let pod = |i| Pod { name: format!("p{i}"), cpu: 1, memory: 1, gpus: 1, milli: 1000, models: None, shape: 0 };
+        let pod = |i| Pod {
+            name: format!("p{i}"),
+            cpu: 1,
+            memory: 1,
+            gpus: 1,
+            milli: 1000,
+            models: None,
+            gpu_spec: String::new(),
+            shape: 0,
+        };
         let large = |i| Pod { cpu: 8, gpus: 8, shape: 1, ..pod(i) };
         let trace = Trace {
             nodes: (0..8).map(node).collect(),

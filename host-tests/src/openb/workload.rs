@@ -1,9 +1,6 @@
 //! The pods of a trace and the order in which a replay lets them arrive.
 
-use rand::rngs::StdRng;
-use rand::seq::SliceRandom;
-use rand::{Rng, SeedableRng};
-
+use super::go_rand::GoRand;
 use super::read::{Model, Models};
 
 /// A pod of the trace.
@@ -21,6 +18,8 @@ pub struct Pod {
     pub milli: u32,
     /// The GPU models it may run on; `None` means any.
     pub models: Option<Models>,
+    /// The same as the list has it: some lists name a model twice.
+    pub gpu_spec: String,
     /// The same number for pods that ask for the same, so that results can be kept per number.
     pub shape: usize,
 }
@@ -59,31 +58,56 @@ pub(super) fn number_shapes(pods: &mut [Pod]) {
     }
 }
 
-/// The pods in the order of their arrival, as indices into `pods`.
-///
-/// The list is shuffled and then brought to a demand of `arrive` times `capacity` GPU-milli: uniform draws from the list
-/// are appended until the next one would exceed it, or pods are removed at random while it is exceeded.
-#[must_use]
-pub fn arrivals(pods: &[Pod], capacity: i64, arrive: f64, seed: u64) -> Vec<usize> {
-    let mut rng = StdRng::seed_from_u64(seed);
-    let mut order: Vec<usize> = (0..pods.len()).collect();
-    order.shuffle(&mut rng);
-    let mut demand: i64 = pods.iter().map(Pod::gpu_milli).sum();
-    let target = (arrive * capacity as f64) as i64;
-    while demand > target && !order.is_empty() {
-        let removed = order.remove(rng.random_range(0..order.len()));
-        demand -= pods[removed].gpu_milli();
+/// Numbers that the published experiment draws between the pods and the nodes: a time-out for each kind of object that its
+/// scheduler watches.
+const WATCHES: usize = 10;
+
+/// What the seed decides, as in the published experiment.
+pub(super) struct Draw {
+    /// The pods in the order of their arrival, as indices into the list.
+    pub arrivals: Vec<usize>,
+    /// Per node its place among equally good ones.
+    pub ranks: Vec<usize>,
+}
+
+impl Draw {
+    /// The list is shuffled and then brought to a demand of `arrive` times `capacity` GPU-milli: uniform draws from the
+    /// list are appended until the next one would exceed it, or pods are removed at random while it is exceeded.
+    pub(super) fn new(pods: &[Pod], nodes: usize, capacity: i64, arrive: f64, seed: u64) -> Self {
+        let mut rand = GoRand::new(seed);
+        // Printed there.
+        rand.int63();
+        let mut arrivals: Vec<usize> = (0..pods.len()).collect();
+        rand.shuffle(&mut arrivals);
+        let mut demand: i64 = pods.iter().map(Pod::gpu_milli).sum();
+        let target = (arrive * capacity as f64) as i64;
+        if demand < target {
+            append(pods, &mut arrivals, target - demand, &mut rand);
+        }
+        while demand > target {
+            let removed = arrivals.remove(rand.intn(arrivals.len()));
+            demand -= pods[removed].gpu_milli();
+        }
+        for _ in 0..WATCHES {
+            rand.int63();
+        }
+        Self { arrivals, ranks: rand.perm(nodes) }
     }
+}
+
+/// Appends pods that ask for at most `room` GPU-milli in all, if any pod asks for some.
+fn append(pods: &[Pod], arrivals: &mut Vec<usize>, mut room: i64, rand: &mut GoRand) {
     if pods.iter().all(|pod| pod.gpus == 0) {
-        return order;
+        return;
     }
     loop {
-        let drawn = rng.random_range(0..pods.len());
-        if demand + i64::from(pods[drawn].milli) > target {
-            return order;
+        let drawn = rand.intn(pods.len());
+        // Of a pod with several GPUs the experiment compares one.
+        if i64::from(pods[drawn].milli) > room {
+            return;
         }
-        demand += pods[drawn].gpu_milli();
-        order.push(drawn);
+        room -= pods[drawn].gpu_milli();
+        arrivals.push(drawn);
     }
 }
 
@@ -92,7 +116,16 @@ mod tests {
     use super::*;
 
     fn pods(count: usize, gpus: u32) -> Vec<Pod> {
-        let pod = |i| Pod { name: format!("p{i}"), cpu: 1, memory: 1, gpus, milli: 1000, models: None, shape: 0 };
+        let pod = |i| Pod {
+            name: format!("p{i}"),
+            cpu: 1,
+            memory: 1,
+            gpus,
+            milli: 1000,
+            models: None,
+            gpu_spec: String::new(),
+            shape: 0,
+        };
         (0..count).map(pod).collect()
     }
 
@@ -100,21 +133,21 @@ mod tests {
     fn demand_meets_the_arrive_factor_from_either_side() {
         for (count, capacity) in [(100, 50_000), (100, 500_000)] {
             let list = pods(count, 1);
-            let order = arrivals(&list, capacity, 1.3, 42);
-            let demand: i64 = order.iter().map(|&i| list[i].gpu_milli()).sum();
+            let draw = Draw::new(&list, 0, capacity, 1.3, 42);
+            let demand: i64 = draw.arrivals.iter().map(|&i| list[i].gpu_milli()).sum();
             assert_eq!(demand, capacity * 13 / 10);
         }
     }
 
     #[test]
     fn order_depends_on_the_seed_only() {
-        let list = pods(100, 1);
-        assert_eq!(arrivals(&list, 150_000, 1.0, 42), arrivals(&list, 150_000, 1.0, 42));
-        assert_ne!(arrivals(&list, 150_000, 1.0, 42), arrivals(&list, 150_000, 1.0, 43));
+        let arrivals = |seed| Draw::new(&pods(100, 1), 0, 150_000, 1.0, seed).arrivals;
+        assert_eq!(arrivals(42), arrivals(42));
+        assert_ne!(arrivals(42), arrivals(43));
     }
 
     #[test]
     fn a_list_without_gpus_arrives_once() {
-        assert_eq!(arrivals(&pods(10, 0), 1_000, 1.3, 42).len(), 10);
+        assert_eq!(Draw::new(&pods(10, 0), 0, 1_000, 1.3, 42).arrivals.len(), 10);
     }
 }

@@ -29,6 +29,7 @@ pub fn workload(name: &str) -> Trace {
     read(&data("openb_node_list_gpu_node.csv"), &data(&format!("{name}.csv"))).expect("the trace is there")
 }
 
-fn data(name: &str) -> PathBuf {
+/// A file of the trace.
+pub fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/openb").join(name)
 }

@@ -21,9 +21,11 @@ pub(super) struct Fgd {
 }
 
 impl Fgd {
-    /// Takes the most frequent requests of `pods` as typical.
+    /// Takes the most frequent requests of `pods` as typical. As published, models restrict alike if they are written alike.
     pub(super) fn new(pods: &[Pod]) -> Self {
-        let request = |pod: &Pod| (pod.cpu, pod.milli, pod.gpus, pod.models);
+        fn request(pod: &Pod) -> (i64, u32, u32, &str) {
+            (pod.cpu, pod.milli, pod.gpus, &pod.gpu_spec)
+        }
         let mut sorted: Vec<&Pod> = pods.iter().collect();
         sorted.sort_by_key(|pod| request(pod));
         let mut typical: Vec<Typical> = sorted
@@ -37,24 +39,33 @@ impl Fgd {
             kept += if keep { shape.frequency } else { 0.0 };
             keep
         });
-        typical.iter_mut().for_each(|shape| shape.frequency /= kept);
+        // Shares of all, then of those that are kept.
+        let all = pods.len() as f64;
+        typical.iter_mut().for_each(|shape| shape.frequency = shape.frequency / all / (kept / all));
         Self { typical }
     }
 
     /// F of a node, in GPU-milli.
     fn fragmentation(&self, node: &Node) -> f64 {
         let free = node.gpu_free();
-        let of = |shape: &Typical| {
-            let pod = &shape.pod;
-            let large_enough = node.devices.iter().filter(|free| **free >= pod.milli);
-            let usable = pod.gpus > 0
-                && pod.cpu <= node.cpu_free
-                && pod.accepts(node.model)
-                && large_enough.clone().count() >= pod.gpus as usize;
-            let used: i64 = if usable { large_enough.map(|free| i64::from(*free)).sum() } else { 0 };
-            shape.frequency * (free - used) as f64
-        };
-        self.typical.iter().map(of).sum()
+        // By why a pod can use nothing of it. Added up in this order, as published: where a placement neither gains nor
+        // loses, the last bit of the sum decides between two scores.
+        let mut sums = [0.0; 6];
+        for Typical { pod, frequency } in &self.typical {
+            let too_small = node.devices.iter().filter(|free| **free < pod.milli);
+            let devices = node.devices.len() - too_small.clone().count() >= pod.gpus as usize;
+            let (why, unusable) = match (devices, pod.cpu <= node.cpu_free) {
+                (_, true) if pod.gpus == 0 => (3, free),
+                (_, false) if pod.gpus == 0 => (4, free),
+                _ if !pod.accepts(node.model) => (5, free),
+                (false, false) => (0, free),
+                (false, true) => (1, free),
+                (true, false) => (2, free),
+                (true, true) => (1, too_small.map(|free| i64::from(*free)).sum()),
+            };
+            sums[why] += frequency * unusable as f64;
+        }
+        sums.iter().sum()
     }
 
     /// Score of the placement, and the device that gives it to a shared pod.
@@ -76,7 +87,7 @@ impl Fgd {
 
 /// What a placement gains, in GPU-milli, as an integer score: a sigmoid over whole GPUs.
 fn score(gain: f64) -> i64 {
-    (100.0 / (1.0 + (-gain / 1000.0).exp())) as i64
+    (100.0 * (1.0 / (1.0 + (-gain / 1000.0).exp()))) as i64
 }
 
 impl Score for Fgd {
@@ -167,6 +178,7 @@ pub(super) mod tests {
                 gpus: self.gpu_num,
                 milli: self.gpu_milli,
                 models: model(&self.gpu_type).map(|model| Models(1 << model.0)),
+                gpu_spec: self.gpu_type.clone(),
                 shape: 0,
             }
         }
@@ -191,7 +203,16 @@ pub(super) mod tests {
 
     #[test]
     fn typical_pods_are_the_most_frequent_ones() {
-        let pod = |cpu| Pod { name: String::new(), cpu, memory: 0, gpus: 1, milli: 1000, models: None, shape: 0 };
+        let pod = |cpu| Pod {
+            name: String::new(),
+            cpu,
+            memory: 0,
+            gpus: 1,
+            milli: 1000,
+            models: None,
+            gpu_spec: String::new(),
+            shape: 0,
+        };
         let pods: Vec<Pod> = (0..100).map(|i| pod(if i < 90 { 1 } else { i })).collect();
         let fgd = Fgd::new(&pods);
         // 90 of one kind and five of the ten others make 95 %.
