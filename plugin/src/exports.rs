@@ -54,7 +54,7 @@ fn start() -> State {
     match Module::start(&mut host) {
         Ok(module) => State { host, module },
         Err(faults) => {
-            let faults = say!("{faults}");
+            let faults = say!(faults);
             host.log(Severity::Error, &faults);
             host.stderr(&faults);
             core::arch::wasm32::unreachable()

@@ -7,8 +7,10 @@
 mod parse;
 
 use alloc::borrow::Cow;
+use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
+
+use crate::say::Say;
 
 /// A value of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,11 +82,13 @@ pub struct Error {
     pub message: &'static str,
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} at byte {}", self.message, self.at)
+impl Say for Error {
+    fn say(&self, text: &mut String) {
+        say_to!(text, self.message, " at byte ", self.at);
     }
 }
+
+display!(Error);
 
 #[cfg(test)]
 mod tests {

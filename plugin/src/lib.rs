@@ -31,10 +31,8 @@
 
 extern crate alloc;
 
-/// What `format!` does, in fewer bytes.
-macro_rules! say {
-    ($($part:tt)*) => { $crate::text::compose(format_args!($($part)*)) };
-}
+#[macro_use]
+pub mod say;
 
 pub mod cluster;
 pub mod config;

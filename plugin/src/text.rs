@@ -1,27 +1,8 @@
 //! Patterns and quotes, in fewer bytes than std's searcher and escapes.
 
 use alloc::string::String;
-use core::fmt::{self, Write as _};
 
-/// A text that is being written. `String` brings a writer of its own, whose way with single characters takes half a
-/// kilobyte.
-struct Writer(String);
-
-impl fmt::Write for Writer {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.push_str(text);
-        Ok(())
-    }
-}
-
-/// A text from its parts; see `say!`.
-#[must_use]
-pub fn compose(parts: fmt::Arguments<'_>) -> String {
-    let mut text = Writer(String::new());
-    // A writer that never fails, and parts that fail only if it does.
-    let _ = text.write_fmt(parts);
-    text.0
-}
+use crate::say::Say;
 
 /// Texts with `between` between them.
 #[must_use]
@@ -101,8 +82,8 @@ pub fn number(text: &str) -> Option<i64> {
 
 /// The beginning of a text: in an object it can be as long as the object, in a message it must not be.
 #[must_use]
-pub fn cut(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
+pub fn cut(text: &str, most: usize) -> &str {
+    text.char_indices().nth(most).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }
 
 /// A text without line breaks and other control characters: whoever writes an object chooses what stands in it. Nor with
@@ -121,17 +102,17 @@ pub fn one_line(text: &str) -> String {
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(pub &'a str);
 
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("\"")?;
+impl Say for Quoted<'_> {
+    fn say(&self, text: &mut String) {
+        text.push('"');
         for character in self.0.chars() {
             match character {
-                '"' => out.write_str("\\\"")?,
-                _ if character.is_control() => out.write_str(" ")?,
-                _ => out.write_char(character)?,
+                '"' => text.push_str("\\\""),
+                _ if character.is_control() => text.push(' '),
+                _ => text.push(character),
             }
         }
-        out.write_str("\"")
+        text.push('"');
     }
 }
 
@@ -153,8 +134,8 @@ mod tests {
 
     #[test]
     fn quotes_hold_one_line() {
-        assert_eq!(Quoted("a\"b\nc\u{7f}é").to_string(), "\"a\\\"b c é\"");
-        assert_eq!(cut("äöü", 2), "äö");
+        assert_eq!(say!(Quoted("a\"b\nc\u{7f}é")), "\"a\\\"b c é\"");
+        assert_eq!((cut("äöü", 2), cut("äöü", 3), cut("", 0)), ("äö", "äöü", ""));
         assert_eq!(one_line("gang a\nb: \"é\" 5%"), "gang a b: \"é\" 5\u{ff05}");
     }
 

@@ -6,7 +6,6 @@
 //! for an empty one.
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -245,7 +244,7 @@ impl Cluster {
         let mut node = match Node::read(at, name, bytes, &mut self.names, kept, reading) {
             Ok(node) => node,
             Err(error) => {
-                self.say_once(format!("node {name}: cannot be read, it gets no opinion: {error}"), news);
+                self.say_once(say!("node ", name, ": cannot be read, it gets no opinion: ", error), news);
                 match known {
                     Some(at) => self.forget(at),
                     None => self.free.push(at),
@@ -257,7 +256,7 @@ impl Cluster {
         node.read_in = self.cycle;
         let before = self.nodes.get_mut(at.index()).and_then(Option::take);
         if let Some(why) = node.news(before.as_ref()) {
-            news.push(format!("node {name}: allocation unknown, it gets no opinion: {why}"));
+            news.push(say!("node ", name, ": allocation unknown, it gets no opinion: ", why));
         }
         self.note_load(news, before.as_ref(), &node);
         self.count_gangs(before.as_ref(), Some(&node));
@@ -351,7 +350,7 @@ impl Cluster {
         self.own_thresholds = self.own_thresholds.saturating_sub(before.map_or(0, own)).saturating_add(own(node));
         if node.load.broken_thresholds && before.is_none_or(|before| !before.load.broken_thresholds) {
             let name = &node.name;
-            news.push(format!("node {name}: {} cannot be read, the policy's hold", THRESHOLDS));
+            news.push(say!("node ", name, ": ", THRESHOLDS, " cannot be read, the policy's hold"));
         }
     }
 

@@ -18,6 +18,7 @@ use serde::{Serialize, Serializer};
 use super::pod_class;
 use crate::object::{PodInfo, ResourceId, ResourceNames, Resources};
 use crate::policy::qos::estimate::Estimation;
+use crate::say::Say;
 use crate::sort::sort;
 use crate::sorted_map::SortedMap;
 
@@ -112,15 +113,19 @@ pub enum Unknown {
     Broken(String),
 }
 
-impl core::fmt::Display for Unknown {
-    fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl Say for Unknown {
+    fn say(&self, text: &mut String) {
         match self {
-            Self::Missing => write!(out, "no annotation {ANNOTATION}"),
-            Self::Version(version) => write!(out, "{ANNOTATION} has version {version}, this module reads {VERSION}"),
-            Self::Broken(why) => write!(out, "{ANNOTATION} is broken: {why}"),
+            Self::Missing => say_to!(text, "no annotation ", ANNOTATION),
+            Self::Version(version) => {
+                say_to!(text, ANNOTATION, " has version ", version, ", this module reads ", VERSION)
+            }
+            Self::Broken(why) => say_to!(text, ANNOTATION, " is broken: ", why),
         }
     }
 }
+
+display!(Unknown);
 
 impl NodeState {
     /// The state of a node without pods, written at `at` (milliseconds since 1970).
@@ -188,7 +193,7 @@ impl NodeState {
 }
 
 fn hexadecimal<S: Serializer>(uids: &[u32], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&uids.iter().map(|uid| say!("{uid:08x}")).collect::<String>())
+    serializer.collect_str(&uids.iter().map(|uid| alloc::format!("{uid:08x}")).collect::<String>())
 }
 
 /// 32 bits that stand for a pod: the lower half of [`uid_hash`].

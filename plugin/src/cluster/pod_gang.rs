@@ -47,7 +47,7 @@ impl PodText for Words<'_> {
             return Some(group.into());
         }
         let reference = self.0.workload_ref().ok()??;
-        Some(say!("{}/{}/{}", reference.name, reference.pod_group, reference.pod_group_replica_key).into())
+        Some(say!(reference.name, "/", reference.pod_group, "/", reference.pod_group_replica_key).into())
     }
 }
 
@@ -60,5 +60,5 @@ pub fn count_key(pod: &Pod<'_>) -> Option<String> {
     }
     let words = Words(pod);
     let (gang, role) = recognise::gang_and_role(&words)?;
-    Some(if role.is_empty() { gang } else { say!("{gang}/{role}") })
+    Some(if role.is_empty() { gang } else { say!(gang, "/", role) })
 }

@@ -22,7 +22,7 @@ impl Cluster {
                 Ok((name, bytes)) => drop(self.take_in(name, bytes, &mut news)),
                 Err(error) => {
                     whole = false;
-                    self.say_once(say!("list of nodes: {error}"), &mut news);
+                    self.say_once(say!("list of nodes: ", error), &mut news);
                 }
             }
         }

@@ -164,8 +164,8 @@ impl Section for RequestedToCapacityRatio {
         for (at, (before, point)) in (1..).zip(pairs) {
             if point.utilization <= before.utilization {
                 let (found, last) = (point.utilization, before.utilization);
-                let message = say!("{found} does not increase, the point before it has {last}");
-                fields.fault(&say!("shape[{at}].utilization"), message);
+                let message = say!(found, " does not increase, the point before it has ", last);
+                fields.fault(&say!("shape[", at, "].utilization"), message);
             }
         }
     }

@@ -3,10 +3,10 @@
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::fmt;
 
 use super::position;
 use crate::json::{self, Json};
+use crate::say::Say;
 
 /// Something that is wrong with a policy document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,14 +21,16 @@ pub struct Fault {
     pub message: String,
 }
 
-impl fmt::Display for Fault {
+impl Say for Fault {
     /// `line 3 column 5: weights.binpack: 101 is out of range, allowed are 0 to 100`.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn say(&self, text: &mut String) {
         let Self { line, column, path, message } = self;
         let colon = if path.is_empty() { "" } else { ": " };
-        write!(out, "line {line} column {column}: {path}{colon}{message}")
+        say_to!(text, "line ", line, " column ", column, ": ", path, colon, message);
     }
 }
+
+display!(Fault);
 
 /// All that is wrong with a policy document, from its beginning to its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,13 +70,14 @@ impl Faults {
     }
 }
 
-impl fmt::Display for Faults {
+impl Say for Faults {
     /// One a line, each after `policy: `.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn say(&self, text: &mut String) {
         for (at, fault) in self.0.iter().enumerate() {
             let separator = if at == 0 { "" } else { "\n" };
-            write!(out, "{separator}policy: {fault}")?;
+            say_to!(text, separator, "policy: ", fault);
         }
-        Ok(())
     }
 }
+
+display!(Faults);

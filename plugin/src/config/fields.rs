@@ -112,7 +112,7 @@ impl<'a> Fields<'a> {
         let words = (0..).map_while(word).gather();
         let chosen = words.iter().position(|word| *word == text);
         if chosen.is_none() {
-            self.fault(name, say!("unknown variant `{text}`, expected one of {}", quoted(&words)));
+            self.fault(name, say!("unknown variant `", text, "`, expected one of ", quoted(&words)));
         }
         chosen
     }
@@ -123,7 +123,7 @@ impl<'a> Fields<'a> {
         if let Some(elements) = self.elements(name) {
             slot.clear();
             for (at, element) in elements.iter().enumerate() {
-                slot.extend(self.text_in(&say!("{name}[{at}]"), element).map(ToOwned::to_owned));
+                slot.extend(self.text_in(&say!(name, "[", at, "]"), element).map(ToOwned::to_owned));
             }
         }
         self.faults.len() == before
@@ -137,7 +137,7 @@ impl<'a> Fields<'a> {
             None => return,
         };
         for (key, value) in entries {
-            let path = say!("{name}[{key}]");
+            let path = say!(name, "[", key, "]");
             if let Some(number) = self.number_in(&path, value, &allowed)
                 && slot.insert(key.clone().into_owned(), number).is_some()
             {
@@ -176,7 +176,7 @@ impl<'a> Fields<'a> {
 
     #[inline(never)]
     fn element_at(&mut self, name: &str, at: usize, value: &Json<'_>, section: &mut dyn Section) {
-        self.element(&say!("{name}[{at}]"), value, section);
+        self.element(&say!(name, "[", at, "]"), value, section);
     }
 
     #[inline(never)]
@@ -211,12 +211,12 @@ impl<'a> Fields<'a> {
             Json::Integer(number) => {
                 let accepted = u32::try_from(*number).ok().filter(|number| allowed.contains(number));
                 if accepted.is_none() {
-                    self.fault(path, say!("{number} is out of range, allowed are {least} to {most}"));
+                    self.fault(path, say!(number, " is out of range, allowed are ", least, " to ", most));
                 }
                 accepted
             }
             Json::OtherNumber => {
-                self.fault(path, say!("is no whole number, allowed are {least} to {most}"));
+                self.fault(path, say!("is no whole number, allowed are ", least, " to ", most));
                 None
             }
             other => {
@@ -236,7 +236,7 @@ impl<'a> Fields<'a> {
     }
 
     fn wrong_kind(&mut self, path: &str, found: &Json<'_>, expected: &str) {
-        self.fault(path, say!("is {}, expected {expected}", found.kind()));
+        self.fault(path, say!("is ", found.kind(), ", expected ", expected));
     }
 
     /// Whatever no one asked for is a fault.
@@ -244,7 +244,7 @@ impl<'a> Fields<'a> {
         for (name, _) in self.given {
             if !self.known.contains(&&**name) {
                 let known = quoted(&self.known);
-                self.fault(name, say!("unknown field `{name}`, expected one of {known}"));
+                self.fault(name, say!("unknown field `", name, "`, expected one of ", known));
             }
         }
     }
@@ -252,7 +252,7 @@ impl<'a> Fields<'a> {
     /// The whole path of what is at `path` in this object.
     fn path_of(&self, path: &str) -> String {
         let dot = if self.path.is_empty() || path.is_empty() { "" } else { "." };
-        say!("{}{dot}{path}", self.path)
+        say!(self.path, dot, path)
     }
 }
 
@@ -260,5 +260,5 @@ const TWICE: &str = "is given twice";
 
 /// `` `a`, `b` ``.
 fn quoted(words: &[&str]) -> String {
-    join(&words.iter().map(|word| say!("`{word}`")).gather(), ", ")
+    join(&words.iter().map(|word| say!("`", word, "`")).gather(), ", ")
 }

@@ -144,7 +144,7 @@ impl Section for Gang {
         fields.flag("enabled", &mut self.enabled);
         fields.numbers("sizes", &mut self.sizes, 1..=100_000);
         for pattern in self.sizes.iter().map(|(pattern, _)| pattern) {
-            check_pattern(pattern, &say!("sizes[{pattern}]"), fields);
+            check_pattern(pattern, &say!("sizes[", pattern, "]"), fields);
         }
         fields.flag("inferSizeFromEnv", &mut self.infer_size_from_env);
         let unknown = [("Reject", UnknownSize::Reject), ("Ignore", UnknownSize::Ignore)];
@@ -165,7 +165,7 @@ impl Section for Gang {
         fields.choice("defaultMatchPolicy", &mut self.default_match_policy, &counted);
         if fields.texts("leaderFirst", &mut self.leader_first) {
             for (at, pattern) in self.leader_first.iter().enumerate() {
-                check_pattern(pattern, &say!("leaderFirst[{at}]"), fields);
+                check_pattern(pattern, &say!("leaderFirst[", at, "]"), fields);
             }
         }
         fields.texts("excludedRoles", &mut self.excluded_roles);
@@ -175,7 +175,7 @@ impl Section for Gang {
 /// A pattern without `/` matches no gang at all unless a star stands for it.
 fn check_pattern(pattern: &str, path: &str, fields: &mut Fields<'_>) {
     if !pattern.bytes().any(|byte| byte == b'/' || byte == b'*') {
-        fields.fault(path, say!("`{pattern}` is no gang, allowed are namespace/name and patterns with *"));
+        fields.fault(path, say!("`", pattern, "` is no gang, allowed are namespace/name and patterns with *"));
     }
 }
 

@@ -90,7 +90,7 @@ impl Section for ExpectedPods {
         for (name, slot) in [("cpu", &mut self.cpu), ("memory", &mut self.memory)] {
             fields.text(name, slot);
             if !Quantity::parse(slot).is_ok_and(|quantity| quantity >= Quantity::ZERO) {
-                let message = say!("`{slot}` is no quantity of at least 0");
+                let message = say!("`", slot, "` is no quantity of at least 0");
                 fields.fault(name, message);
             }
         }

@@ -157,7 +157,7 @@ impl Gangs {
                 self.book.begin_single(uid, &request_of(pod, qos), &view, self.newest_ms.max(cluster.clock_ms()));
                 Verdict::Free
             }
-            Err(fault) => Verdict::Rejected(Rejection { preemption_may_help: false, reason: say!("{fault}") }),
+            Err(fault) => Verdict::Rejected(Rejection { preemption_may_help: false, reason: say!(fault) }),
         };
         // A pod by itself is filtered for the slots of others only.
         self.filters = verdict != Verdict::Free || self.book.holds_slots();
@@ -239,8 +239,8 @@ impl Gangs {
             return;
         }
         let (gang, seconds) = (&membership.gang, membership.wait_seconds.unwrap_or(0));
-        let message =
-            say!("gang {gang}: waiting-time of {asked} s is cut to {seconds} s, the scheduler's longest wait");
+        let mut message = say!("gang ", gang, ": waiting-time of ", asked);
+        say_to!(&mut message, " s is cut to ", seconds, " s, the scheduler's longest wait");
         host.log(Severity::Info, &message);
         self.logged.push(gang.clone());
     }

@@ -4,7 +4,6 @@
 //! Unreserve whenever a binding fails, also in the middle of another pod's cycle. Calls are serialised.
 
 use alloc::borrow::ToOwned;
-use alloc::format;
 
 mod gang;
 mod gang_facts;
@@ -248,7 +247,7 @@ fn read_pod(
     match CyclePod::read(host.current_pod(), cluster, gangs, packer, policy) {
         Ok(pod) => Some(pod),
         Err(error) => {
-            host.log(Severity::Error, &format!("pod cannot be read, no opinion on it: {error}"));
+            host.log(Severity::Error, &say!("pod cannot be read, no opinion on it: ", error));
             None
         }
     }

@@ -174,13 +174,13 @@ impl Packer {
             return Vec::new();
         };
         // Whole numbers: printing fractions costs the module more than it tells.
-        let mut fields = vec![say!("\"regret\":{}", regret as i64)];
+        let mut fields = vec![say!("\"regret\":", regret as i64)];
         if let Some((PodShape { devices, milli, cpu, .. }, loss)) = loser {
             let loss = loss as i64;
-            fields.push(say!("\"loser\":\"{devices} x {milli} milli, {cpu}m cpu\",\"loses\":{loss}"));
+            fields.push(say!("\"loser\":\"", devices, " x ", milli, " milli, ", cpu, "m cpu\",\"loses\":", loss));
         }
         if let Some((before, after)) = value {
-            fields.push(say!("\"valueBefore\":{before},\"valueAfter\":{after}"));
+            fields.push(say!("\"valueBefore\":", before, ",\"valueAfter\":", after));
         }
         fields
     }

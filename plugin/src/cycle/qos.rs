@@ -108,7 +108,7 @@ impl Qos {
         if let Some(pair) = pod.illegal {
             // Where no rule concerns the pod its place is decided already: to turn it away would leave a node without it.
             if self.rules.illegal_pairs == IllegalPairs::Reject && pod.class.row().is_some() {
-                host.status_reason(&say!("{pair}"));
+                host.status_reason(&say!(pair));
                 return Code::UnschedulableAndUnresolvable;
             }
             self.log_once(pod, pair, host);
@@ -126,7 +126,7 @@ impl Qos {
             *oldest = uid;
         }
         self.oldest_logged = self.oldest_logged.wrapping_add(1);
-        host.log(Severity::Info, &say!("pod {}/{}: {pair}", pod.info.namespace, pod.info.name));
+        host.log(Severity::Info, &say!("pod ", pod.info.namespace, "/", pod.info.name, ": ", pair));
     }
 
     /// Judges the current node.
@@ -283,9 +283,9 @@ impl Qos {
         let named = self.named.get();
         if named < self.most_named {
             self.named.set(named.saturating_add(1));
-            host.status_reason(&say!("{}: {rejection}", node.name));
+            host.status_reason(&say!(node.name, ": ", rejection));
         } else {
-            host.status_reason(&say!("{rejection:#}"));
+            host.status_reason(&rejection.brief());
         }
         Code::UnschedulableAndUnresolvable
     }
@@ -333,14 +333,14 @@ fn allowances(rules: &Rules, node_thresholds: bool, names: &mut ResourceNames) -
     for class in Class::ALL {
         for metric in Metric::ALL {
             if node_thresholds || rules.class(class).usage_thresholds.get(metric).is_some() {
-                let id = names.intern(&say!("{} below the {class} threshold", unit(metric)));
+                let id = names.intern(&say!(unit(metric), " below the ", class, " threshold"));
                 allowances.extend(id.map(|id| (id, Allowance { class, metric, of_usage: true })));
             }
         }
     }
     for metric in Metric::ALL {
         if rules.best_effort_share.get(metric).is_some() {
-            let id = names.intern(&say!("{} in the BE share", unit(metric)));
+            let id = names.intern(&say!(unit(metric), " in the BE share"));
             allowances.extend(id.map(|id| (id, Allowance { class: Class::Be, metric, of_usage: false })));
         }
     }

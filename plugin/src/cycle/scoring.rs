@@ -276,20 +276,14 @@ impl Scoring {
             let mut parts: Vec<String> = parts
                 .named(&policy.weights)
                 .into_iter()
-                .filter_map(|(name, part, _)| Some(say!("\"{name}\":{}", part?)))
+                .filter_map(|(name, part, _)| Some(say!("\"", name, "\":", part?)))
                 .gather();
             if let Some((packer, pod)) = &question.packing {
                 parts.extend(packer.explain(pod, at));
             }
-            let line = say!(
-                "{{\"pod\":\"{}/{}\",\"node\":\"{}\",\"parts\":{{{}}},\"final\":{}}}",
-                pod.namespace,
-                pod.name,
-                node.name,
-                join(&parts, ","),
-                self.score_of(Some(at))
-            );
-            host.log(Severity::Info, &say!("explain {line}"));
+            let mut line = say!("explain {\"pod\":\"", pod.namespace, "/", pod.name, "\",\"node\":\"", node.name);
+            say_to!(&mut line, "\",\"parts\":{", join(&parts, ","), "},\"final\":", self.score_of(Some(at)), "}");
+            host.log(Severity::Info, &line);
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
-use core::fmt;
 
 use super::wire;
+use crate::say::Say;
 use crate::text::{Quoted, cut};
 
 /// Characters of a name or value that a message shows.
@@ -45,12 +45,12 @@ impl Error {
     }
 
     /// The field `list[resource]` holds `text`, which is no quantity.
-    pub(super) fn quantity(list: &dyn fmt::Display, resource: &str, text: &str) -> Self {
-        Self::of(Kind::Quantity { field: field(list, resource), text: cut(text, LONGEST) })
+    pub(super) fn quantity(list: &dyn Say, resource: &str, text: &str) -> Self {
+        Self::of(Kind::Quantity { field: field(list, resource), text: cut(text, LONGEST).into() })
     }
 
     /// The name of `list[resource]` is one too many.
-    pub(super) fn resource_names(list: &dyn fmt::Display, resource: &str) -> Self {
+    pub(super) fn resource_names(list: &dyn Say, resource: &str) -> Self {
         Self::of(Kind::ResourceNames { field: field(list, resource) })
     }
 
@@ -60,26 +60,24 @@ impl Error {
     }
 }
 
-fn field(list: &dyn fmt::Display, resource: &str) -> String {
-    let mut field = say!("{list}");
-    field.push('[');
-    field.push_str(&cut(resource, LONGEST));
-    field.push(']');
-    field
+fn field(list: &dyn Say, resource: &str) -> String {
+    say!(list, "[", cut(resource, LONGEST), "]")
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Say for Error {
+    fn say(&self, out: &mut String) {
         match &*self.0 {
-            Kind::Wire { part, fault } => write!(f, "{part} {fault}"),
+            Kind::Wire { part, fault } => say_to!(out, part, " ", fault),
             Kind::Quantity { field, text } => {
-                write!(f, "{field} is {}, which is {}", Quoted(text), super::quantity::NotAQuantity)
+                say_to!(out, field, " is ", Quoted(text), ", which is ", super::quantity::NotAQuantity);
             }
             Kind::ResourceNames { field } => {
-                write!(f, "{field} is a new resource name, but too many are in use already")
+                say_to!(out, field, " is a new resource name, but too many are in use already");
             }
         }
     }
 }
+
+display!(Error);
 
 impl core::error::Error for Error {}

@@ -1,8 +1,8 @@
 //! What every scheduling cycle needs to know of its pod, read in one go.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
 use super::container::{Container, ContainerStatus, ResourceRequirements};
 use super::error::{self, Error};
@@ -10,6 +10,7 @@ use super::pod::Pod;
 use super::quantities::Quantities;
 use super::requests::{Actual, NativeQos, PodSum, PodWide, Requirements, Role, Totals};
 use super::resources::{ResourceNames, Resources};
+use crate::say::Say;
 use crate::sort::sort_by_key;
 use crate::text::cut;
 
@@ -178,12 +179,12 @@ struct Field<'a> {
     list: &'static str,
 }
 
-impl fmt::Display for Field<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.holder.part)?;
+impl Say for Field<'_> {
+    fn say(&self, text: &mut String) {
+        text.push_str(self.holder.part);
         if let Some(name) = self.holder.container {
-            write!(f, "[{}]", cut(name, error::LONGEST))?;
+            say_to!(text, "[", cut(name, error::LONGEST), "]");
         }
-        write!(f, ".{}", self.list)
+        say_to!(text, ".", self.list);
     }
 }

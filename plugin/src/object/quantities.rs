@@ -3,12 +3,12 @@
 //! [`Resources`] holds what comes out; see [`Quantity`] for why sums are not made of rounded numbers.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use super::container::ResourceList;
 use super::error::Error;
 use super::quantity::Quantity;
 use super::resources::{ResourceId, ResourceNames, Resources};
+use crate::say::Say;
 
 /// Quantities by resource. As in [`Resources`], absent is not the same as zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Quantities {
         counts: fn(&str) -> bool,
         names: &mut ResourceNames,
         part: &'static str,
-        field: &dyn fmt::Display,
+        field: &dyn Say,
     ) -> Result<Self, Error> {
         Self::read(list, part, field, &mut |name| counts(name).then(|| names.intern_of_pod(name)))
     }
@@ -102,7 +102,7 @@ impl Quantities {
     fn read(
         list: ResourceList<'_>,
         part: &'static str,
-        field: &dyn fmt::Display,
+        field: &dyn Say,
         id_of: &mut dyn FnMut(&str) -> Option<Option<ResourceId>>,
     ) -> Result<Self, Error> {
         let mut quantities = Self::new();

@@ -4,8 +4,10 @@
 //! rounded up *once*: adding amounts that were rounded per container would count `500u` + `500u` of cpu as 2m.
 //! Floating point and big integers are not needed: digits are sorted by their power of ten into a whole and a fraction.
 
+use alloc::string::String;
+
 use crate::reckon::Reckon;
-use core::fmt;
+use crate::say::Say;
 
 /// An exact amount between `i64::MIN` and `i64::MAX` units, in steps of a billionth; anything beyond saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,11 +24,13 @@ const NANOS: u32 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAQuantity;
 
-impl fmt::Display for NotAQuantity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a quantity such as 2, 500m, 1.5Gi or 1e3")
+impl Say for NotAQuantity {
+    fn say(&self, text: &mut String) {
+        text.push_str("not a quantity such as 2, 500m, 1.5Gi or 1e3");
     }
 }
+
+display!(NotAQuantity);
 
 impl core::error::Error for NotAQuantity {}
 

@@ -5,7 +5,9 @@
 //! eight times as large and copies every string). Nothing recurses: a nested message is a slice that the caller reads
 //! with another reader, and groups, which Kubernetes never writes, are skipped with a counter.
 
-use core::fmt;
+use alloc::string::String;
+
+use crate::say::Say;
 
 /// Why bytes are not the message they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,18 +26,20 @@ pub enum Error {
     Text,
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Say for Error {
+    fn say(&self, text: &mut String) {
+        text.push_str(match self {
             Self::Truncated => "ends within a field",
             Self::Varint => "has a number of more than 64 bits",
             Self::Tag => "has a field number out of range",
             Self::WireType => "has a field of the wrong wire type",
             Self::Group => "ends a group that never began",
             Self::Text => "has a string that is not UTF-8",
-        })
+        });
     }
 }
+
+display!(Error);
 
 impl core::error::Error for Error {}
 

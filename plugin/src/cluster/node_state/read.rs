@@ -17,7 +17,7 @@ const MOST_FIELDS: usize = ResourceNames::LIMIT;
 
 /// Reads the annotation's value.
 pub(super) fn read(text: &str) -> Result<NodeState, Unknown> {
-    let document = Json::parse(text).map_err(|error| Unknown::Broken(say!("{error}")))?;
+    let document = Json::parse(text).map_err(|error| Unknown::Broken(say!(error)))?;
     let mut reader = Reader::default();
     let v = reader.needed(&document, "v");
     if reader.broken.is_none() && v != i64::from(VERSION) {
@@ -89,7 +89,7 @@ impl Reader {
 
     #[inline(never)]
     fn fault(&mut self, name: &str, why: &str) {
-        self.broken.get_or_insert_with(|| say!("{name} {why}"));
+        self.broken.get_or_insert_with(|| say!(name, " ", why));
     }
 
     fn breaks<T: Default>(&mut self, name: &str, why: &str) -> T {
@@ -102,7 +102,7 @@ impl Reader {
         match value {
             Json::Integer(number) if (0..=most).contains(number) => *number,
             _ => {
-                self.fault(name, &say!("is no whole number from 0 to {most}"));
+                self.fault(name, &say!("is no whole number from 0 to ", most));
                 0
             }
         }

@@ -82,7 +82,7 @@ impl Section for Crane {
         fields.flag("enabled", &mut self.enabled);
         fields.text("utcOffset", &mut self.utc_offset);
         if self.offset_seconds().is_none() {
-            fields.fault("utcOffset", say!("`{}` is no offset such as +08:00, -05:30 or Z", self.utc_offset));
+            fields.fault("utcOffset", say!("`", self.utc_offset, "` is no offset such as +08:00, -05:30 or Z"));
         }
         fields.number("expirationSeconds", &mut self.expiration_seconds, 1..=86_400);
     }
@@ -107,7 +107,7 @@ impl Section for DefaultRequest {
         for (name, slot) in [("cpu", &mut self.cpu), ("memory", &mut self.memory)] {
             fields.text(name, slot);
             if !Quantity::parse(slot).is_ok_and(|quantity| quantity >= Quantity::ZERO) {
-                fields.fault(name, say!("`{slot}` is no quantity such as 250m or 200Mi"));
+                fields.fault(name, say!("`", slot, "` is no quantity such as 250m or 200Mi"));
             }
         }
     }
@@ -126,11 +126,10 @@ impl Qos {
                 let Some(watermark) = watermark else { continue };
                 let most = u32::from(watermark).saturating_sub(margin);
                 if threshold.is_none_or(|threshold| u32::from(threshold) > most) {
-                    let found = threshold.map_or_else(|| "no limit".to_owned(), |threshold| say!("{threshold}"));
-                    let message = say!(
-                        "{found} is above the eviction watermark {watermark} less the margin {margin}, which is {most}"
-                    );
-                    fields.fault(&say!("classes.{class}.usageThresholds.{name}"), message);
+                    let found = threshold.map_or_else(|| "no limit".to_owned(), |threshold| say!(threshold));
+                    let mut message = say!(found, " is above the eviction watermark ", watermark);
+                    say_to!(&mut message, " less the margin ", margin, ", which is ", most);
+                    fields.fault(&say!("classes.", class, ".usageThresholds.", name), message);
                 }
             }
         }

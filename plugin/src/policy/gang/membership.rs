@@ -1,8 +1,10 @@
 //! What a pod says about the gang it belongs to.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::say::Say;
 use crate::text::{Quoted, cut};
 
 /// The seconds after which kube-scheduler itself ends any wait; longer waits are cut to it.
@@ -87,12 +89,14 @@ impl Fault {
     /// `value` of `key` is none of what is `allowed`.
     #[inline(never)]
     pub(super) fn new(key: &str, value: &str, allowed: &str) -> Self {
-        Self(say!("{key} is {}, allowed is {allowed}", Quoted(&cut(value, 60))).into())
+        Self(say!(key, " is ", Quoted(cut(value, 60)), ", allowed is ", allowed).into())
     }
 }
 
-impl core::fmt::Display for Fault {
-    fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        out.write_str(&self.0)
+impl Say for Fault {
+    fn say(&self, text: &mut String) {
+        text.push_str(&self.0);
     }
 }
+
+display!(Fault);

@@ -5,9 +5,10 @@
 //! a pod of class LS in the batch band is a batch job with guaranteed requests, not a service. [`Class`] joins the two
 //! into the row of the policy that applies.
 
-use core::fmt;
+use alloc::string::String;
 
 use crate::object::NativeQos;
+use crate::say::Say;
 
 /// QoS class as Koordinator names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -254,11 +255,13 @@ impl Class {
     }
 }
 
-impl fmt::Display for Class {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.name())
+impl Say for Class {
+    fn say(&self, text: &mut String) {
+        text.push_str(self.name());
     }
 }
+
+display!(Class);
 
 #[cfg(test)]
 #[path = "class_tests.rs"]

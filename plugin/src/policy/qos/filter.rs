@@ -3,13 +3,14 @@
 //! Two properties hold and are tested: more usage never turns a no into a yes, and a stricter policy never says yes more
 //! often. So no rule may look at a quantity that another rule only sees when the first one passed.
 
-use core::fmt;
+use alloc::string::String;
 
 use super::class::{Class, PodClass};
 use super::load::{Load, Metric, Percents, percent};
 use super::rules::{ClassRules, ReclaimedRules, Rules, WithoutUsage};
 use super::usage::Usage;
 use crate::reckon::Reckon;
+use crate::say::Say;
 
 /// The pod to place.
 #[derive(Clone, Copy, Debug)]
@@ -271,63 +272,103 @@ fn reclaimed(rules: &Rules, class: Class, node: &Node<'_>) -> Result<(), Rule> {
     Ok(())
 }
 
-impl fmt::Display for Rejection {
-    /// `cpu 71 + 6 estimated > 65 percent (BE threshold)`; with `{:#}` without what differs from node to node,
-    /// `cpu above 65 percent (BE threshold)`.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Rejection {
+    /// Without what differs from node to node: `cpu above 65 percent (BE threshold)`.
+    #[must_use]
+    pub fn brief(&self) -> String {
+        let mut text = String::new();
+        self.words(true, &mut text);
+        text
+    }
+
+    fn words(&self, short: bool, text: &mut String) {
         let class = self.class;
-        let short = out.alternate();
         match self.rule {
             Rule::Threshold { metric, measured, estimated, threshold, from_node } => {
-                let node = if from_node { ", set on the node" } else { "" };
-                out.write_str(metric.name())?;
+                text.push_str(metric.name());
                 if short {
-                    write!(out, " above {threshold} percent")?;
+                    say_to!(text, " above ", threshold);
                 } else {
-                    write!(out, " {measured} + {estimated} estimated > {threshold} percent")?;
+                    say_to!(text, " ", measured, " + ", estimated, " estimated > ", threshold);
                 }
-                write!(out, " ({class} threshold{node})")
+                let node = if from_node { ", set on the node" } else { "" };
+                say_to!(text, " percent (", class, " threshold", node, ")");
             }
             Rule::WithoutUsage { usage, because } => {
                 match usage {
-                    Usage::Stale { after } => write!(out, "usage older than {after} s")?,
-                    Usage::Ahead => out.write_str("usage dated in the future (time zone?)")?,
-                    Usage::Known(_) | Usage::Unknown => out.write_str("usage unknown")?,
+                    Usage::Stale { after } => say_to!(text, "usage older than ", after, " s"),
+                    Usage::Ahead => text.push_str("usage dated in the future (time zone?)"),
+                    Usage::Known(_) | Usage::Unknown => text.push_str("usage unknown"),
                 }
                 match because {
                     Because::Always => {}
-                    Because::Hosts(_) if short => out.write_str(" beside LSE/LSR pods")?,
-                    Because::Hosts(hosted) => write!(out, " beside {hosted} LSE/LSR pods")?,
-                    Because::MayHost => out.write_str(" and no node state: LSE/LSR pods may run there")?,
+                    Because::Hosts(hosted) => {
+                        text.push_str(" beside ");
+                        pods(hosted, short, text);
+                    }
+                    Because::MayHost => say_to!(text, " and no node state: ", PODS, " may run there"),
                 }
-                write!(out, " ({class} usage rule)")
+                say_to!(text, " (", class, " usage rule)");
             }
-            Rule::Protected(Some(_)) if short => write!(out, "hosts LSE/LSR pods ({class} kept apart)"),
-            Rule::Protected(Some(hosted)) => write!(out, "hosts {hosted} LSE/LSR pods ({class} kept apart)"),
-            Rule::Protected(None) => write!(out, "no node state: may host LSE/LSR pods ({class} kept apart)"),
+            Rule::Protected(hosted) => {
+                match hosted {
+                    Some(hosted) => {
+                        text.push_str("hosts ");
+                        pods(hosted, short, text);
+                    }
+                    None => say_to!(text, "no node state: may host ", PODS),
+                }
+                say_to!(text, " (", class, " kept apart)");
+            }
             Rule::Share { metric, requested, added, share } => {
-                out.write_str(metric.name())?;
+                text.push_str(metric.name());
                 if short {
-                    write!(out, " requests above {share} percent (BE share)")
+                    say_to!(text, " requests above ", share);
                 } else {
-                    write!(out, " {requested} + {added} requested > {share} percent (BE share)")
+                    say_to!(text, " ", requested, " + ", added, " requested > ", share);
                 }
+                text.push_str(" percent (BE share)");
             }
-            Rule::ShareUnknown => out.write_str("no node state: best-effort requests unknown (BE share)"),
-            Rule::Overdrawn(Reclaimed { name, .. }) if short => write!(out, "{name} overdrawn ({class} headroom)"),
+            Rule::ShareUnknown => text.push_str("no node state: best-effort requests unknown (BE share)"),
             Rule::Overdrawn(Reclaimed { name, allocatable, allocated, .. }) => {
-                write!(out, "{name}: {} allocated of {allocatable} ({class} headroom)", allocated.unwrap_or(0))
+                text.push_str(name);
+                if short {
+                    text.push_str(" overdrawn");
+                } else {
+                    say_to!(text, ": ", allocated.unwrap_or(0), " allocated of ", allocatable);
+                }
+                say_to!(text, " (", class, " headroom)");
             }
             Rule::Headroom { resource: Reclaimed { name, requested, .. }, free, reserve } => {
-                write!(out, "needs {requested} {name}, ")?;
+                say_to!(text, "needs ", requested, " ", name, ", ");
                 if !short {
-                    write!(out, "headroom {free} ")?;
+                    say_to!(text, "headroom ", free, " ");
                 }
-                write!(out, "with {reserve} percent kept free")
+                say_to!(text, "with ", reserve, " percent kept free");
             }
         }
     }
 }
+
+/// Pods that others are kept apart from.
+const PODS: &str = "LSE/LSR pods";
+
+/// How many of them there are, unless it is to be `short`.
+fn pods(number: u32, short: bool, text: &mut String) {
+    if !short {
+        say_to!(text, number, " ");
+    }
+    text.push_str(PODS);
+}
+
+impl Say for Rejection {
+    /// `cpu 71 + 6 estimated > 65 percent (BE threshold)`.
+    fn say(&self, text: &mut String) {
+        self.words(false, text);
+    }
+}
+
+display!(Rejection);
 
 #[cfg(test)]
 #[path = "filter_tests.rs"]

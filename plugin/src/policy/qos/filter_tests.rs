@@ -268,7 +268,7 @@ fn reclaimed_resources_may_shrink_below_what_is_given_out() {
 fn reasons_can_be_had_without_what_differs_from_node_to_node() {
     let rules = rules(r#"{"bestEffortShare":{"cpu":50},"reclaimed":{"reserve":10}}"#);
     let asks = Pod { requests: Load { cpu: 10_000, memory: 0 }, ..pod(QosClass::Be) };
-    let short = |node: &Node<'_>| format!("{:#}", filter(&rules, &asks, node).expect_err("refused"));
+    let short = |node: &Node<'_>| filter(&rules, &asks, node).expect_err("refused").brief();
     let batch_cpu = |allocated, requested| {
         [Reclaimed { name: "kubernetes.io/batch-cpu", allocatable: 4000, allocated: Some(allocated), requested }]
     };

@@ -4,9 +4,10 @@
 //! a contradiction silently resolved is a pod in the wrong place, so each one has a name that a log line or a pod's
 //! condition can carry.
 
-use core::fmt;
+use alloc::string::String;
 
 use super::class::{Band, Marks, PodClass, QosClass};
+use crate::say::Say;
 
 /// A rule that a pod breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,19 +73,22 @@ fn is_whole(milli_cpu: i64) -> bool {
     milli_cpu > 0 && milli_cpu.checked_rem(1000) == Some(0)
 }
 
-impl fmt::Display for IllegalPair {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Say for IllegalPair {
+    fn say(&self, text: &mut String) {
         let band = |band: Option<Band>| band.map_or("no priority band", Band::name);
         match *self {
-            Self::UnknownQosClass => out.write_str("koordinator.sh/qosClass is none of LSE, LSR, LS, BE, SYSTEM")?,
-            Self::UnknownPriorityClass => out
-                .write_str("koordinator.sh/priority-class is none of koord-prod, koord-mid, koord-batch, koord-free")?,
-            Self::UnknownQosLevel => out.write_str("volcano.sh/qos-level is none of LC, HLS, LS, BE, 2, 1, 0, -1")?,
-            Self::BeBand(found) => write!(out, "QoS class BE with {}", band(found))?,
-            Self::LsrBand(found) => write!(out, "QoS class LSR with {}", band(found))?,
-            Self::BatchResources(qos) => write!(out, "batch-cpu or batch-memory with QoS class {}", qos.name())?,
-            Self::WholeCpus(qos) => write!(out, "QoS class {} without a whole number of CPUs", qos.name())?,
+            Self::UnknownQosClass => text.push_str("koordinator.sh/qosClass is none of LSE, LSR, LS, BE, SYSTEM"),
+            Self::UnknownPriorityClass => {
+                text.push_str("koordinator.sh/priority-class is none of koord-prod, koord-mid, koord-batch, koord-free")
+            }
+            Self::UnknownQosLevel => text.push_str("volcano.sh/qos-level is none of LC, HLS, LS, BE, 2, 1, 0, -1"),
+            Self::BeBand(found) => say_to!(text, "QoS class BE with ", band(found)),
+            Self::LsrBand(found) => say_to!(text, "QoS class LSR with ", band(found)),
+            Self::BatchResources(qos) => say_to!(text, "batch-cpu or batch-memory with QoS class ", qos.name()),
+            Self::WholeCpus(qos) => say_to!(text, "QoS class ", qos.name(), " without a whole number of CPUs"),
         }
-        write!(out, " (rule {})", self.rule())
+        say_to!(text, " (rule ", self.rule(), ")");
     }
 }
+
+display!(IllegalPair);

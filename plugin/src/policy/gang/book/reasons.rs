@@ -19,29 +19,32 @@ impl Rejection {
 
     /// Members have yet to come.
     pub(super) fn incomplete(gang: &str, have: u32, min: u32) -> Self {
-        Self::for_good(say!("gang {gang}: {have} of {min} members"))
+        Self::for_good(members(gang, have, min))
     }
 
     /// A gang that starts together with this one has yet to come.
     pub(super) fn partner_incomplete(gang: &str, have: u32, min: u32, partner: &str, counts: (u32, u32)) -> Self {
         let (partner_have, partner_min) = counts;
-        let of = if partner_min == 0 { String::new() } else { say!(" of {partner_min}") };
-        Self::for_good(say!(
-            "gang {gang}: {have} of {min} members, starts together with gang {partner}: {partner_have}{of} members"
-        ))
+        let mut reason = members(gang, have, min);
+        say_to!(&mut reason, ", starts together with gang ", partner, ": ", partner_have);
+        if partner_min > 0 {
+            say_to!(&mut reason, " of ", partner_min);
+        }
+        reason.push_str(MEMBERS);
+        Self::for_good(reason)
     }
 
     /// Nobody has told how many members there should be.
     pub(super) fn unknown_size(gang: &str, have: u32) -> Self {
-        Self::for_good(say!(
-            "gang {gang}: {have} members, size unknown: neither pods nor policy (gang.sizes) nor publisher \
-             (stowage.dev/gang-size) tell"
-        ))
+        let tell = ", size unknown: neither pods nor policy (gang.sizes) nor publisher (stowage.dev/gang-size) tell";
+        Self::for_good(say!("gang ", gang, ": ", have, MEMBERS, tell))
     }
 
     /// There is room, but another gang has precedence.
     pub(super) fn after(gang: &str, have: u32, min: u32, first: &str) -> Self {
-        Self::for_good(say!("gang {gang}: {have} of {min} members, gang {first} goes first"))
+        let mut reason = members(gang, have, min);
+        say_to!(&mut reason, ", gang ", first, " goes first");
+        Self::for_good(reason)
     }
 
     /// Complete, but not all find a place.
@@ -56,44 +59,52 @@ impl Rejection {
     ) -> Self {
         let request = kind.map_or_else(String::new, |kind| one_member(&kind.request, shortage.resource, facts));
         let Shortage { need, room, .. } = shortage;
-        let mut reason = say!("gang {gang}: {} of {min} members, needs {need} x {request}", counts.have());
+        let mut reason =
+            say!("gang ", gang, ": ", counts.have(), " of ", min, " members, needs ", need, " x ", request);
         if let Some(domain) = shortage.domain {
-            reason.push_str(&say!(" in one domain, room for {room} in {}", facts.domain_name(domain)));
+            say_to!(&mut reason, " in one domain, room for ", room, " in ", facts.domain_name(domain));
         } else {
-            reason.push_str(&say!(", room for {room}"));
+            say_to!(&mut reason, ", room for ", room);
         }
         if let (Some((node, free)), Some(resource)) = (shortage.nearest, shortage.resource) {
-            reason.push_str(&say!(" ({} has {} free)", facts.node_name(node), amount(free.max(0), resource)));
+            say_to!(&mut reason, " (", facts.node_name(node), " has ", amount(free.max(0), resource), " free)");
         }
         let unknown = (0..facts.rows()).filter(|node| facts.exists(*node) && !facts.is_known(*node)).count();
         if unknown > 0 {
-            reason.push_str(&say!("; {unknown} node(s) without node state count for one member each"));
+            say_to!(&mut reason, "; ", unknown, " node(s) without node state count for one member each");
         }
         Self { preemption_may_help, reason }
     }
 }
 
+const MEMBERS: &str = " members";
+
+/// How most reasons begin: `gang ml/bert: 3 of 4 members`.
+fn members(gang: &str, have: u32, min: u32) -> String {
+    say!("gang ", gang, ": ", have, " of ", min, MEMBERS)
+}
+
 /// A slot in the way of another pod: `node: 2 nvidia.com/gpu held for gang ml/bert`.
 pub(super) fn held_for(node: &str, resource: Option<(ResourceId, i64)>, gang: &str, facts: &impl Facts) -> String {
     match resource {
-        Some((id, held)) => say!("{node}: {} {} held for gang {gang}", amount(held, id), facts.resource_name(id)),
-        None => say!("{node}: held for gang {gang}"),
+        Some((id, held)) => say!(node, ": ", amount(held, id), " ", facts.resource_name(id), " held for gang ", gang),
+        None => say!(node, ": held for gang ", gang),
     }
 }
 
 /// What preemption would free on a node does not help: the others would still be without places.
 pub(super) fn not_enough_for_all(gang: &str) -> String {
-    say!("gang {gang}: room for one member would not start it")
+    say!("gang ", gang, ": room for one member would not start it")
 }
 
 /// Another member's place, in the way of one that could go elsewhere.
 pub(super) fn needed_by_siblings(node: &str, gang: &str) -> String {
-    say!("{node}: needed by other members of gang {gang}")
+    say!(node, ": needed by other members of gang ", gang)
 }
 
 /// What one member asks for: of the resource that is short, or of all.
 fn one_member(request: &Resources, short: Option<ResourceId>, facts: &impl Facts) -> String {
-    let word = |id: ResourceId, value: i64| say!("{} {}", amount(value, id), facts.resource_name(id));
+    let word = |id: ResourceId, value: i64| say!(amount(value, id), " ", facts.resource_name(id));
     if let Some(id) = short {
         return word(id, request.get(id));
     }
@@ -102,7 +113,7 @@ fn one_member(request: &Resources, short: Option<ResourceId>, facts: &impl Facts
     match all.as_slice() {
         [] => "1 pods".to_owned(),
         [one] => one.clone(),
-        _ => say!("({})", join(&all, ", ")),
+        _ => say!("(", join(&all, ", "), ")"),
     }
 }
 
@@ -110,17 +121,17 @@ fn one_member(request: &Resources, short: Option<ResourceId>, facts: &impl Facts
 fn amount(value: i64, id: ResourceId) -> String {
     if id == ResourceId::CPU {
         return match value.rem_euclid(1000) {
-            0 => say!("{}", value.div_euclid(1000)),
-            _ => say!("{value}m"),
+            0 => say!(value.div_euclid(1000)),
+            _ => say!(value, "m"),
         };
     }
     if id == ResourceId::MEMORY || id == ResourceId::EPHEMERAL_STORAGE {
         for (bits, unit) in [(40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")] {
             let whole = value.checked_shr(bits).unwrap_or(0);
             if whole > 0 && whole.checked_shl(bits) == Some(value) {
-                return say!("{whole}{unit}");
+                return say!(whole, unit);
             }
         }
     }
-    say!("{value}")
+    say!(value)
 }

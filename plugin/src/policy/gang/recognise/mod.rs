@@ -7,7 +7,6 @@
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -100,7 +99,7 @@ pub fn recognise(pod: &impl PodText, options: &Options) -> Result<Recognised, Fa
     if identity.name.as_bytes().contains(&b'/') {
         return Err(Fault::new("the gang's name", &identity.name, "a name without slashes"));
     }
-    let gang: Box<str> = format!("{}/{}", pod.namespace(), identity.name).into();
+    let gang: Box<str> = say!(pod.namespace(), "/", identity.name).into();
     let (min, total) = size(pod, &values, &gang, options)?;
     if min.is_none() && identity.only_with_size {
         return Ok(Recognised::Single);
@@ -137,7 +136,7 @@ pub fn gang_and_role(pod: &impl PodText) -> Option<(String, &str)> {
     }
     let any_job = Options { infer_size_from_env: true, ..Options::default() };
     let identity = own.map(Identity::named).or_else(|| identity(&values, &any_job))?;
-    Some((format!("{}/{}", pod.namespace(), identity.name), role(&values)))
+    Some((say!(pod.namespace(), "/", identity.name), role(&values)))
 }
 
 /// The name of a gang within its namespace.
@@ -162,7 +161,7 @@ fn identity(values: &Values<'_>, options: &Options) -> Option<Identity> {
         named(&[Either(YunikornApp), Label(YunikornOldApp), Label(SparkApp)])
     };
     let leader_worker_set = || {
-        let name = format!("{}-{}", values.label(LwsName)?, values.label(LwsGroup)?);
+        let name = say!(values.label(LwsName)?, "-", values.label(LwsGroup)?);
         Some(Identity { name, only_with_size: false })
     };
     let job = |key: Key| {
