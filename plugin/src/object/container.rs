@@ -18,30 +18,30 @@ pub struct Container<'a> {
 impl<'a> Container<'a> {
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, wire::Error> {
         let mut container = Self::default();
-        for field in wire::positions(bytes) {
-            let (from, number, value) = field?;
-            match number {
-                1 => container.name = value.text()?,
-                6 => container.ports.note(from, number),
-                7 => container.env.note(from, number),
-                8 => container.resources = ResourceRequirements::new(value.bytes()?),
-                24 => container.restartable = value.bytes()? == b"Always",
+        let mut fields = Reader::new(bytes);
+        while fields.advance() {
+            match fields.number {
+                1 => container.name = fields.text(),
+                6 => fields.note(&mut container.ports),
+                7 => fields.note(&mut container.env),
+                8 => container.resources = ResourceRequirements::new(fields.bytes()),
+                24 => container.restartable = fields.bytes() == b"Always",
                 _ => {}
             }
         }
-        Ok(container)
+        fields.finish().map(|()| container)
     }
 
     /// Whether it wants a port of the node itself.
     pub(super) fn has_host_port(&self) -> Result<bool, wire::Error> {
         for port in self.ports.iter() {
-            for field in Reader::new(port?) {
-                if let (2, value) = field?
-                    && value.int()? > 0
-                {
+            let mut fields = Reader::new(port?);
+            while fields.advance() {
+                if fields.number == 2 && fields.int() > 0 {
                     return Ok(true);
                 }
             }
+            fields.finish()?;
         }
         Ok(false)
     }
@@ -60,15 +60,16 @@ impl<'a> Container<'a> {
 
 fn env_variable(bytes: &[u8]) -> Result<Option<(&str, &str)>, wire::Error> {
     let (mut name, mut text, mut elsewhere) = ("", "", false);
-    for field in Reader::new(bytes) {
-        match field? {
-            (1, value) => name = value.text()?,
-            (2, value) => text = value.text()?,
-            (3, _) => elsewhere = true,
+    let mut fields = Reader::new(bytes);
+    while fields.advance() {
+        match fields.number {
+            1 => name = fields.text(),
+            2 => text = fields.text(),
+            3 => elsewhere = true,
             _ => {}
         }
     }
-    Ok((!elsewhere).then_some((name, text)))
+    fields.finish().map(|()| (!elsewhere).then_some((name, text)))
 }
 
 /// What the kubelet reports of a container's resources.
@@ -85,16 +86,16 @@ pub struct ContainerStatus<'a> {
 impl<'a> ContainerStatus<'a> {
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, wire::Error> {
         let mut status = Self::default();
-        for field in wire::positions(bytes) {
-            let (from, number, value) = field?;
-            match number {
-                1 => status.name = value.text()?,
-                10 => status.allocated.entries.note(from, number),
-                11 => status.resources = Some(ResourceRequirements::new(value.bytes()?)),
+        let mut fields = Reader::new(bytes);
+        while fields.advance() {
+            match fields.number {
+                1 => status.name = fields.text(),
+                10 => fields.note(&mut status.allocated.entries),
+                11 => status.resources = Some(ResourceRequirements::new(fields.bytes())),
                 _ => {}
             }
         }
-        Ok(status)
+        fields.finish().map(|()| status)
     }
 }
 
@@ -138,11 +139,7 @@ impl<'a> ResourceList<'a> {
         self.entries.iter().map(|entry| {
             let (name, quantity) = wire::entry(entry?)?;
             let mut text = "0";
-            for field in Reader::new(quantity) {
-                if let (1, value) = field? {
-                    text = value.text()?;
-                }
-            }
+            wire::texts(quantity, &mut [(1, &mut text)])?;
             Ok((wire::text(name)?, text))
         })
     }

@@ -30,31 +30,25 @@ impl<'a> Metadata<'a> {
     #[inline(never)]
     pub(super) fn read(&mut self, bytes: &'a [u8]) -> Result<(), wire::Error> {
         *self = Self::default();
-        for field in wire::positions(bytes) {
-            let (from, number, value) = field?;
-            match number {
-                1 => self.name = value.text()?,
-                3 => self.namespace = value.text()?,
-                5 => self.uid = value.text()?,
-                6 => self.resource_version = value.text()?,
-                8 => self.created = seconds(value.bytes()?)?,
+        let mut fields = Reader::new(bytes);
+        while fields.advance() {
+            match fields.number {
+                1 => self.name = fields.text(),
+                3 => self.namespace = fields.text(),
+                5 => self.uid = fields.text(),
+                6 => self.resource_version = fields.text(),
+                8 => self.created = seconds(fields.bytes())?,
                 9 => self.terminating = true,
-                11 => {
-                    wire::entry(value.bytes()?)?;
-                    self.labels.note(from, number);
-                }
-                12 => {
-                    wire::entry(value.bytes()?)?;
-                    self.annotations.note(from, number);
-                }
+                11 => fields.note_entry(&mut self.labels),
+                12 => fields.note_entry(&mut self.annotations),
                 13 => {
-                    Owner::parse(value.bytes()?)?;
-                    self.owners.note(from, number);
+                    Owner::parse(fields.bytes())?;
+                    fields.note(&mut self.owners);
                 }
                 _ => {}
             }
         }
-        Ok(())
+        fields.finish()
     }
 
     /// All labels as written; of a key that occurs twice, the last counts.
@@ -109,18 +103,18 @@ pub struct Owner<'a> {
 impl<'a> Owner<'a> {
     fn parse(bytes: &'a [u8]) -> Result<Self, wire::Error> {
         let mut owner = Self::default();
-        for field in Reader::new(bytes) {
-            let (number, value) = field?;
-            match number {
-                1 => owner.kind = value.text()?,
-                3 => owner.name = value.text()?,
-                4 => owner.uid = value.text()?,
-                5 => owner.api_version = value.text()?,
-                6 => owner.controller = value.flag()?,
+        let mut fields = Reader::new(bytes);
+        while fields.advance() {
+            match fields.number {
+                1 => owner.kind = fields.text(),
+                3 => owner.name = fields.text(),
+                4 => owner.uid = fields.text(),
+                5 => owner.api_version = fields.text(),
+                6 => owner.controller = fields.flag(),
                 _ => {}
             }
         }
-        Ok(owner)
+        fields.finish().map(|()| owner)
     }
 }
 
@@ -146,10 +140,11 @@ pub(super) fn last<'a>(map: Repeated<'a>, key: &str) -> Option<&'a str> {
 /// The seconds of a `Time`; an empty one stands for no time.
 fn seconds(time: &[u8]) -> Result<Option<i64>, wire::Error> {
     let mut seconds = None;
-    for field in Reader::new(time) {
-        if let (1, value) = field? {
-            seconds = Some(value.int()?);
+    let mut fields = Reader::new(time);
+    while fields.advance() {
+        if fields.number == 1 {
+            seconds = Some(fields.int());
         }
     }
-    Ok(seconds)
+    fields.finish().map(|()| seconds)
 }

@@ -32,28 +32,28 @@ impl<'a> Node<'a> {
 
     #[inline(never)]
     fn read(&mut self, bytes: &'a [u8]) -> Result<(), Error> {
-        for field in Reader::new(bytes) {
-            let (number, value) = field.map_err(Error::at("node"))?;
-            let part = || value.bytes().map_err(Error::at("node"));
-            match number {
-                1 => self.meta.read(part()?).map_err(Error::at("metadata"))?,
-                2 => self.read_spec(part()?).map_err(Error::at("spec"))?,
-                3 => self.status = part()?,
+        let mut fields = Reader::new(bytes);
+        while fields.advance() {
+            match fields.number {
+                1 => self.meta.read(fields.bytes()).map_err(Error::at("metadata"))?,
+                2 => self.read_spec(fields.bytes()).map_err(Error::at("spec"))?,
+                3 => self.status = fields.bytes(),
                 _ => {}
             }
         }
-        Ok(())
+        fields.finish().map_err(Error::at("node"))
     }
 
     fn read_spec(&mut self, bytes: &'a [u8]) -> Result<(), wire::Error> {
-        for field in wire::positions(bytes) {
-            match field? {
-                (_, 4, value) => self.unschedulable = value.flag()?,
-                (from, 5, _) => self.taints.note(from, 5),
+        let mut fields = Reader::new(bytes);
+        while fields.advance() {
+            match fields.number {
+                4 => self.unschedulable = fields.flag(),
+                5 => fields.note(&mut self.taints),
                 _ => {}
             }
         }
-        Ok(())
+        fields.finish()
     }
 
     /// The taints that keep pods away.

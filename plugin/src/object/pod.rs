@@ -73,64 +73,60 @@ impl<'a> Pod<'a> {
     /// By reference, like all that reads into large values: they are filled where they stand.
     #[inline(never)]
     fn read(&mut self, bytes: &'a [u8]) -> Result<(), Error> {
-        for field in Reader::new(bytes) {
-            let (number, value) = field.map_err(Error::at("pod"))?;
-            let part = || value.bytes().map_err(Error::at("pod"));
-            match number {
-                1 => self.meta.read(part()?).map_err(Error::at("metadata"))?,
-                2 => self.read_spec(part()?).map_err(Error::at("spec"))?,
-                3 => self.read_status(part()?).map_err(Error::at("status"))?,
+        let mut fields = Reader::new(bytes);
+        while fields.advance() {
+            match fields.number {
+                1 => self.meta.read(fields.bytes()).map_err(Error::at("metadata"))?,
+                2 => self.read_spec(fields.bytes()).map_err(Error::at("spec"))?,
+                3 => self.read_status(fields.bytes()).map_err(Error::at("status"))?,
                 _ => {}
             }
         }
-        Ok(())
+        fields.finish().map_err(Error::at("pod"))
     }
 
     fn read_spec(&mut self, bytes: &'a [u8]) -> Result<(), wire::Error> {
         let mut overhead = Repeated::default();
-        for field in wire::positions(bytes) {
-            let (from, number, value) = field?;
-            match number {
-                2 => self.containers.note(from, number),
-                7 => {
-                    wire::entry(value.bytes()?)?;
-                    self.node_selector.note(from, number);
-                }
-                10 => self.node_name = value.text()?,
-                18 => self.affinity = value.bytes()?,
-                19 => self.scheduler_name = value.text()?,
-                20 => self.init_containers.note(from, number),
-                22 => self.tolerations.note(from, number),
-                24 => self.priority_class_name = value.text()?,
+        let mut fields = Reader::new(bytes);
+        while fields.advance() {
+            match fields.number {
+                2 => fields.note(&mut self.containers),
+                7 => fields.note_entry(&mut self.node_selector),
+                10 => self.node_name = fields.text(),
+                18 => self.affinity = fields.bytes(),
+                19 => self.scheduler_name = fields.text(),
+                20 => fields.note(&mut self.init_containers),
+                22 => fields.note(&mut self.tolerations),
+                24 => self.priority_class_name = fields.text(),
                 // An int32 in 64 bits: the upper half repeats the sign.
-                25 => self.priority = Some(value.int()? as i32),
-                32 => overhead.note(from, number),
-                33 => self.topology_spread.note(from, number),
+                25 => self.priority = Some(fields.int() as i32),
+                32 => fields.note(&mut overhead),
+                33 => fields.note(&mut self.topology_spread),
                 38 => self.scheduling_gates = self.scheduling_gates.saturating_add(1),
-                40 => self.resources = Some(ResourceRequirements::new(value.bytes()?)),
-                42 => self.workload_ref = Some(value.bytes()?),
-                43 => self.scheduling_group = Some(value.bytes()?),
+                40 => self.resources = Some(ResourceRequirements::new(fields.bytes())),
+                42 => self.workload_ref = Some(fields.bytes()),
+                43 => self.scheduling_group = Some(fields.bytes()),
                 _ => {}
             }
         }
         self.overhead = ResourceList::new(overhead);
-        Ok(())
+        fields.finish()
     }
 
     fn read_status(&mut self, bytes: &'a [u8]) -> Result<(), wire::Error> {
-        for field in wire::positions(bytes) {
-            let (from, number, value) = field?;
-            match number {
-                1 => self.phase = value.text()?,
-                2 => self.conditions.note(from, number),
-                8 => self.container_statuses.note(from, number),
-                10 => self.init_container_statuses.note(from, number),
-                9 => self.qos_class = value.text()?,
-                11 => self.nominated_node_name = value.text()?,
+        let mut fields = Reader::new(bytes);
+        while fields.advance() {
+            match fields.number {
+                1 => self.phase = fields.text(),
+                2 => fields.note(&mut self.conditions),
+                8 => fields.note(&mut self.container_statuses),
+                10 => fields.note(&mut self.init_container_statuses),
+                9 => self.qos_class = fields.text(),
+                11 => self.nominated_node_name = fields.text(),
                 _ => {}
             }
         }
-        Ok(())
+        fields.finish()
     }
 
     /// The pod has run to its end and holds nothing any more.
@@ -198,11 +194,13 @@ impl<'a> Pod<'a> {
             return Ok(None);
         };
         let mut name = None;
-        for field in Reader::new(bytes) {
-            if let (1, value) = field.map_err(Error::at("spec.schedulingGroup"))? {
-                name = Some(value.text().map_err(Error::at("spec.schedulingGroup"))?);
+        let mut fields = Reader::new(bytes);
+        while fields.advance() {
+            if fields.number == 1 {
+                name = Some(fields.text());
             }
         }
+        fields.finish().map_err(Error::at("spec.schedulingGroup"))?;
         Ok(name)
     }
 
@@ -242,12 +240,13 @@ fn containers<'a>(
 /// Type and reason of a condition.
 fn condition_of(bytes: &[u8]) -> Result<(&[u8], &[u8]), wire::Error> {
     let (mut kind, mut reason): (&[u8], &[u8]) = (&[], &[]);
-    for field in Reader::new(bytes) {
-        match field? {
-            (1, value) => kind = value.bytes()?,
-            (5, value) => reason = value.bytes()?,
+    let mut fields = Reader::new(bytes);
+    while fields.advance() {
+        match fields.number {
+            1 => kind = fields.bytes(),
+            5 => reason = fields.bytes(),
             _ => {}
         }
     }
-    Ok((kind, reason))
+    fields.finish().map(|()| (kind, reason))
 }

@@ -185,15 +185,16 @@ impl Term {
 impl Requirement {
     fn parse(bytes: &[u8]) -> Result<Self, wire::Error> {
         let mut requirement = Self::default();
-        for field in Reader::new(bytes) {
-            match field? {
-                (1, value) => requirement.key = value.text()?.into(),
-                (2, value) => requirement.operator = value.text()?.into(),
-                (3, value) => requirement.values.push(value.text()?.into()),
+        let mut fields = Reader::new(bytes);
+        while fields.advance() {
+            match fields.number {
+                1 => requirement.key = fields.text().into(),
+                2 => requirement.operator = fields.text().into(),
+                3 => requirement.values.push(fields.text().into()),
                 _ => {}
             }
         }
-        Ok(requirement)
+        fields.finish().map(|()| requirement)
     }
 
     fn holds(&self, label: Option<&str>) -> bool {
@@ -262,15 +263,16 @@ pub fn one_per_node(pod: &Pod<'_>) -> Result<bool, Error> {
 /// Whether a required anti-affinity term keeps the pod itself off a node that runs its like.
 fn excludes(term: &[u8], pod: &Pod<'_>) -> Result<bool, wire::Error> {
     let (mut selects, mut by_host, mut other_namespaces) = (false, false, false);
-    for field in Reader::new(term) {
-        match field? {
-            (1, value) => selects = selects_pod(value.bytes()?, pod)?,
-            (2, value) => other_namespaces |= value.text()? != pod.meta.namespace,
-            (3, value) => by_host = value.text()? == "kubernetes.io/hostname",
+    let mut fields = Reader::new(term);
+    while fields.advance() {
+        match fields.number {
+            1 => selects = selects_pod(fields.bytes(), pod)?,
+            2 => other_namespaces |= fields.text() != pod.meta.namespace,
+            3 => by_host = fields.text() == "kubernetes.io/hostname",
             _ => {}
         }
     }
-    Ok(selects && by_host && !other_namespaces)
+    fields.finish().map(|()| selects && by_host && !other_namespaces)
 }
 
 /// Whether a label selector selects the pod.

@@ -43,9 +43,24 @@ display!(Error);
 
 impl core::error::Error for Error {}
 
-/// The value of one field.
+/// The fields of one message, in the order in which they were written.
+///
+/// What is not as it should be is kept for [`finish`](Self::finish), and ends the fields: checks after every value would
+/// take more of the module than reading them does.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    /// The number of the field at hand.
+    pub number: u32,
+    value: Value<'a>,
+    /// The message from the field at hand on.
+    from: &'a [u8],
+    /// The message behind it.
+    rest: &'a [u8],
+    fault: Option<Error>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
+enum Value<'a> {
     /// Integers, booleans and enums.
     Varint(u64),
     /// Strings, bytes, nested messages and map entries.
@@ -54,157 +69,174 @@ pub enum Value<'a> {
     Skipped,
 }
 
-impl<'a> Value<'a> {
-    /// The bytes of a string or a nested message.
-    pub fn bytes(self) -> Result<&'a [u8], Error> {
-        match self {
-            Self::Bytes(bytes) => Ok(bytes),
-            Self::Varint(_) | Self::Skipped => Err(Error::WireType),
-        }
-    }
-
-    /// A string.
-    pub fn text(self) -> Result<&'a str, Error> {
-        str::from_utf8(self.bytes()?).map_err(|_| Error::Text)
-    }
-
-    /// An int64. An int32 is one too: protobuf sign-extends it.
-    pub fn int(self) -> Result<i64, Error> {
-        match self {
-            Self::Varint(number) => Ok(number.cast_signed()),
-            Self::Bytes(_) | Self::Skipped => Err(Error::WireType),
-        }
-    }
-
-    /// A boolean.
-    pub fn flag(self) -> Result<bool, Error> {
-        self.int().map(|number| number != 0)
-    }
-}
-
-/// The fields of one message in the order they were written, as `(number, value)`. Ends after the first fault.
-#[derive(Clone, Debug)]
-pub struct Reader<'a> {
-    rest: &'a [u8],
-}
-
 impl<'a> Reader<'a> {
     /// Reads `message` from its first byte.
     #[must_use]
+    #[inline(never)]
     pub const fn new(message: &'a [u8]) -> Self {
-        Self { rest: message }
+        Self { number: 0, value: Value::Skipped, from: message, rest: message, fault: None }
     }
 
-    fn field(&mut self) -> Result<(u32, Value<'a>), Error> {
-        let (number, wire_type) = self.key()?;
-        let value = match wire_type {
-            0 => Value::Varint(self.varint()?),
-            2 => Value::Bytes(self.length_delimited()?),
-            3 => {
-                self.skip_group()?;
-                Value::Skipped
-            }
-            4 => return Err(Error::Group),
+    /// Goes on to the next field. False if there is none, or none that can be read.
+    #[inline(never)]
+    pub fn advance(&mut self) -> bool {
+        self.from = self.rest;
+        if self.rest.is_empty() {
+            return false;
+        }
+        self.value = match self.key() {
+            0 => Value::Varint(self.varint()),
+            2 => Value::Bytes(self.length_delimited()),
             other => {
-                self.skip_fixed(other)?;
+                let number = self.number;
+                self.skip(other);
+                self.number = number;
                 Value::Skipped
             }
         };
-        Ok((number, value))
+        self.fault.is_none()
     }
 
-    /// Skips to the end of the group just begun. Nested groups need not be matched by number to find that end.
-    fn skip_group(&mut self) -> Result<(), Error> {
-        let mut open: usize = 1;
-        while open > 0 {
-            match self.key()?.1 {
-                0 => drop(self.varint()?),
-                2 => drop(self.length_delimited()?),
+    /// What was wrong.
+    pub fn finish(&self) -> Result<(), Error> {
+        self.fault.map_or(Ok(()), Err)
+    }
+
+    /// A string, the bytes of a nested message, or a map entry.
+    #[inline(never)]
+    pub fn bytes(&mut self) -> &'a [u8] {
+        if let Value::Bytes(bytes) = self.value {
+            return bytes;
+        }
+        self.fail(Error::WireType);
+        &[]
+    }
+
+    /// A string.
+    #[inline(never)]
+    pub fn text(&mut self) -> &'a str {
+        text(self.bytes()).unwrap_or_else(|fault| {
+            self.fail(fault);
+            ""
+        })
+    }
+
+    /// An int64. An int32 is one too: protobuf sign-extends it.
+    pub fn int(&mut self) -> i64 {
+        if let Value::Varint(number) = self.value {
+            return number.cast_signed();
+        }
+        self.fail(Error::WireType);
+        0
+    }
+
+    /// A boolean.
+    pub fn flag(&mut self) -> bool {
+        self.int() != 0
+    }
+
+    /// Notes a value of a repeated field met while reading the message, to be read later.
+    #[inline(never)]
+    pub const fn note(&self, repeated: &mut Repeated<'a>) {
+        if repeated.from.is_empty() {
+            *repeated = Repeated { number: self.number, from: self.from };
+        }
+    }
+
+    /// The same for the entry of a map, which is looked at now.
+    pub fn note_entry(&mut self, repeated: &mut Repeated<'a>) {
+        match entry(self.bytes()) {
+            Ok(_) => self.note(repeated),
+            Err(fault) => self.fail(fault),
+        }
+    }
+
+    /// Keeps the first fault, and ends the message.
+    fn fail(&mut self, fault: Error) {
+        self.fault.get_or_insert(fault);
+        self.rest = &[];
+    }
+
+    /// Skips what is not read: fixed-width numbers, and groups with all that is in them. Nested groups need not be
+    /// matched by number to find the end of the outermost.
+    fn skip(&mut self, mut wire_type: u8) {
+        let mut open: usize = 0;
+        loop {
+            match wire_type {
+                0 => drop(self.varint()),
+                1 => drop(self.take(8)),
+                2 => drop(self.length_delimited()),
                 3 => open = open.saturating_add(1),
+                4 if open == 0 => self.fail(Error::Group),
                 4 => open = open.saturating_sub(1),
-                other => self.skip_fixed(other)?,
+                5 => drop(self.take(4)),
+                _ => self.fail(Error::WireType),
             }
-        }
-        Ok(())
-    }
-
-    fn skip_fixed(&mut self, wire_type: u64) -> Result<(), Error> {
-        match wire_type {
-            1 => self.take(8).map(drop),
-            5 => self.take(4).map(drop),
-            _ => Err(Error::WireType),
+            if open == 0 || self.fault.is_some() {
+                return;
+            }
+            wire_type = self.key();
         }
     }
 
-    /// Field number and wire type.
-    fn key(&mut self) -> Result<(u32, u64), Error> {
-        const LAST: u32 = (1 << 29) - 1;
-        let key = self.varint()?;
-        match u32::try_from(key >> 3) {
-            Ok(number @ 1..=LAST) => Ok((number, key & 7)),
-            _ => Err(Error::Tag),
+    /// Notes the field's number, and answers its wire type.
+    #[inline(never)]
+    fn key(&mut self) -> u8 {
+        const LAST: u64 = (1 << 29) - 1;
+        let key = self.varint();
+        let number = key >> 3;
+        if !(1..=LAST).contains(&number) {
+            self.fail(Error::Tag);
         }
+        self.number = number as u32;
+        key as u8 & 7
     }
 
-    fn length_delimited(&mut self) -> Result<&'a [u8], Error> {
-        let length = self.varint()?;
-        self.take(usize::try_from(length).map_err(|_| Error::Truncated)?)
+    fn length_delimited(&mut self) -> &'a [u8] {
+        let length = self.varint();
+        self.take(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(Error::Truncated)?;
+    fn take(&mut self, length: usize) -> &'a [u8] {
+        let Some((taken, rest)) = self.rest.split_at_checked(length) else {
+            self.fail(Error::Truncated);
+            return &[];
+        };
         self.rest = rest;
-        Ok(taken)
+        taken
     }
 
-    #[inline(always)]
-    fn varint(&mut self) -> Result<u64, Error> {
+    fn varint(&mut self) -> u64 {
         match self.rest {
             // Nearly every key and length.
             [byte @ 0..0x80, rest @ ..] => {
                 self.rest = rest;
-                Ok(u64::from(*byte))
+                u64::from(*byte)
             }
             _ => self.long_varint(),
         }
     }
 
-    fn long_varint(&mut self) -> Result<u64, Error> {
+    #[inline(never)]
+    fn long_varint(&mut self) -> u64 {
         let mut number: u64 = 0;
-        // Nine bytes of seven bits each.
-        for shift in (0..63).step_by(7) {
-            let byte = self.byte()?;
+        // Nine bytes of seven bits each, and the last bit.
+        for shift in (0..64).step_by(7) {
+            let Some((&byte, rest)) = self.rest.split_first() else {
+                self.fail(Error::Truncated);
+                break;
+            };
+            self.rest = rest;
             number |= u64::from(byte & 0x7f).wrapping_shl(shift);
             if byte < 0x80 {
-                return Ok(number);
+                if shift == 63 && byte > 1 {
+                    self.fail(Error::Varint);
+                }
+                return number;
             }
         }
-        match self.byte()? {
-            0 => Ok(number),
-            1 => Ok(number | 1 << 63),
-            _ => Err(Error::Varint),
-        }
-    }
-
-    fn byte(&mut self) -> Result<u8, Error> {
-        let (&byte, rest) = self.rest.split_first().ok_or(Error::Truncated)?;
-        self.rest = rest;
-        Ok(byte)
-    }
-}
-
-impl<'a> Iterator for Reader<'a> {
-    type Item = Result<(u32, Value<'a>), Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let field = self.field();
-        if field.is_err() {
-            self.rest = &[];
-        }
-        Some(field)
+        self.fail(Error::Varint);
+        0
     }
 }
 
@@ -224,56 +256,58 @@ impl<'a> Repeated<'a> {
         Self { number, from: message }
     }
 
-    /// Notes a value met while reading the message; `from` is the message from there on (see [`positions`]).
-    #[inline(never)]
-    pub const fn note(&mut self, from: &'a [u8], number: u32) {
-        if self.from.is_empty() {
-            *self = Self { number, from };
-        }
-    }
-
-    /// The values in order.
-    pub fn iter(&self) -> impl Iterator<Item = Result<&'a [u8], Error>> + use<'a> {
-        let number = self.number;
-        Reader::new(self.from).filter_map(move |field| match field {
-            Ok((found, value)) if found == number => Some(value.bytes()),
-            Ok(_) => None,
-            Err(fault) => Some(Err(fault)),
-        })
+    /// The values in order, and what is wrong if not all can be read.
+    pub fn iter(&self) -> Values<'a> {
+        Values { number: self.number, fields: Reader::new(self.from) }
     }
 }
 
-/// The fields of `message`, each with the message from that field on.
-pub fn positions(message: &[u8]) -> impl Iterator<Item = Result<(&[u8], u32, Value<'_>), Error>> {
-    let mut reader = Reader::new(message);
-    core::iter::from_fn(move || {
-        let from = reader.rest;
-        reader.next().map(|field| field.map(|(number, value)| (from, number, value)))
-    })
+/// The values of a repeated field.
+#[derive(Clone, Debug)]
+pub struct Values<'a> {
+    number: u32,
+    fields: Reader<'a>,
+}
+
+impl<'a> Iterator for Values<'a> {
+    type Item = Result<&'a [u8], Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.fields.advance() {
+            if self.fields.number == self.number {
+                let value = self.fields.bytes();
+                if self.fields.fault.is_none() {
+                    return Some(Ok(value));
+                }
+            }
+        }
+        self.fields.fault.take().map(Err)
+    }
 }
 
 /// Key and value of a map entry whose key is a string and whose value is a string or a message.
 pub fn entry(message: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     let (mut key, mut value): (&[u8], &[u8]) = (&[], &[]);
-    for field in Reader::new(message) {
-        match field? {
-            (1, found) => key = found.bytes()?,
-            (2, found) => value = found.bytes()?,
+    let mut fields = Reader::new(message);
+    while fields.advance() {
+        match fields.number {
+            1 => key = fields.bytes(),
+            2 => value = fields.bytes(),
             _ => {}
         }
     }
-    Ok((key, value))
+    fields.finish().map(|()| (key, value))
 }
 
 /// Reads strings of a message: each of `wanted` is the number of a field and where its text goes.
 pub fn texts<'a>(message: &'a [u8], wanted: &mut [(u32, &mut &'a str)]) -> Result<(), Error> {
-    for field in Reader::new(message) {
-        let (number, value) = field?;
-        if let Some((_, text)) = wanted.iter_mut().find(|(wanted, _)| *wanted == number) {
-            **text = value.text()?;
+    let mut fields = Reader::new(message);
+    while fields.advance() {
+        if let Some((_, text)) = wanted.iter_mut().find(|(wanted, _)| *wanted == fields.number) {
+            **text = fields.text();
         }
     }
-    Ok(())
+    fields.finish()
 }
 
 /// `bytes` as text.
@@ -282,74 +316,5 @@ pub fn text(bytes: &[u8]) -> Result<&str, Error> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fields(message: &[u8]) -> Result<Vec<(u32, Value<'_>)>, Error> {
-        Reader::new(message).collect()
-    }
-
-    #[test]
-    fn reads_every_wire_type() {
-        let message = [
-            0x08, 0x96, 0x01, // 1: 150
-            0x12, 0x02, b'h', b'i', // 2: "hi"
-            0x19, 1, 2, 3, 4, 5, 6, 7, 8, // 3: fixed64
-            0x25, 1, 2, 3, 4, // 4: fixed32
-            0xf8, 0xff, 0xff, 0xff, 0x0f, 0x01, // the last field number: 1
-        ];
-        let expected = [
-            (1, Value::Varint(150)),
-            (2, Value::Bytes(b"hi")),
-            (3, Value::Skipped),
-            (4, Value::Skipped),
-            ((1 << 29) - 1, Value::Varint(1)),
-        ];
-        assert_eq!(fields(&message).unwrap(), expected);
-    }
-
-    #[test]
-    fn skips_groups_however_deep() {
-        // Group 1 holds a number, a string, fixed-width numbers and a group; then field 2 follows.
-        let message =
-            [0x0b, 0x10, 1, 0x1a, 1, b'x', 0x21, 0, 0, 0, 0, 0, 0, 0, 0, 0x2d, 0, 0, 0, 0, 0x33, 0x34, 0x0c, 0x10, 7];
-        assert_eq!(fields(&message).unwrap(), [(1, Value::Skipped), (2, Value::Varint(7))]);
-
-        let mut deep = vec![0x0b; 1_000_000];
-        assert_eq!(fields(&deep), Err(Error::Truncated));
-        deep.extend(core::iter::repeat_n(0x0c, 1_000_000));
-        assert_eq!(fields(&deep).unwrap(), [(1, Value::Skipped)]);
-    }
-
-    #[test]
-    fn names_what_is_wrong() {
-        assert_eq!(fields(&[0x08]), Err(Error::Truncated));
-        assert_eq!(fields(&[0x12, 3, b'h']), Err(Error::Truncated));
-        assert_eq!(fields(&[0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]), Err(Error::Truncated));
-        assert_eq!(fields(&[0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02]), Err(Error::Varint));
-        assert_eq!(
-            fields(&[0x08, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01]),
-            Err(Error::Varint)
-        );
-        assert_eq!(fields(&[0x00, 1]), Err(Error::Tag));
-        assert_eq!(fields(&[0x80, 0x80, 0x80, 0x80, 0x10, 1]), Err(Error::Tag));
-        assert_eq!(fields(&[0x0e]), Err(Error::WireType));
-        assert_eq!(fields(&[0x0c]), Err(Error::Group));
-        assert_eq!(Value::Varint(1).text(), Err(Error::WireType));
-        assert_eq!(Value::Bytes(b"\xff").text(), Err(Error::Text));
-        assert_eq!(Value::Bytes(b"").int(), Err(Error::WireType));
-    }
-
-    #[test]
-    fn negative_numbers_are_sign_extended() {
-        let message = [0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
-        assert_eq!(fields(&message).unwrap()[0].1.int(), Ok(-1));
-    }
-
-    #[test]
-    fn ends_after_a_fault() {
-        let mut reader = Reader::new(&[0x0c, 0x08, 1]);
-        assert_eq!(reader.next(), Some(Err(Error::Group)));
-        assert_eq!(reader.next(), None);
-    }
-}
+#[path = "wire_tests.rs"]
+mod tests;

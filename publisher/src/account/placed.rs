@@ -15,11 +15,13 @@ fn scheduled_ms(pod: &[u8]) -> Option<i64> {
         let is = |number, expected: &str| field(condition, number).and_then(|it| text(it).ok()) == Some(expected);
         is(1, "PodScheduled") && is(2, "True")
     })?;
-    let seconds = Reader::new(field(scheduled, 4)?).find_map(|found| match found {
-        Ok((1, value)) => value.int().ok(),
-        _ => None,
-    })?;
-    seconds.checked_mul(1000)
+    let mut time = Reader::new(field(scheduled, 4)?);
+    while time.advance() {
+        if time.number == 1 {
+            return time.int().checked_mul(1000).filter(|_| time.finish().is_ok());
+        }
+    }
+    None
 }
 
 fn field(message: &[u8], number: u32) -> Option<&[u8]> {

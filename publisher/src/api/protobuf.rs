@@ -48,12 +48,14 @@ fn text(message: &[u8], number: u32) -> Result<String> {
 
 /// `code` of a `Status`.
 fn code(status: &[u8]) -> Result<u16> {
-    for found in Reader::new(status) {
-        if let (6, value) = found? {
-            return Ok(u16::try_from(value.int()?)?);
+    let (mut fields, mut code) = (Reader::new(status), 0);
+    while fields.advance() {
+        if fields.number == 6 {
+            code = fields.int();
         }
     }
-    Ok(0)
+    fields.finish()?;
+    Ok(u16::try_from(code)?)
 }
 
 #[cfg(test)]
