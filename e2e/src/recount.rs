@@ -56,7 +56,7 @@ impl Count {
             pods: state.pods,
             requested: amounts,
             nonzero: [0, 1].map(|at: usize| state.nonzero.get(RESOURCES[at]).copied().unwrap_or(0)),
-            gangs: state.gangs.iter().map(|(gang, members)| (gang.clone(), *members)).collect(),
+            gangs: state.gangs.iter().map(|(gang, members)| (gang.to_string(), *members)).collect(),
             uids: state.uids.clone(),
         }
     }

@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+mod by_name;
 mod clock;
 pub mod counted_pod;
 pub mod gangs;
@@ -27,6 +28,7 @@ use node_load::Reading;
 pub use node_load::{Footprint, NodeLoad, RAW_ALLOCATABLE, THRESHOLDS};
 pub use node_state::{NodeState, Unknown};
 
+use by_name::ByName;
 use clock::Clock;
 
 use crate::gather::Gather;
@@ -76,8 +78,7 @@ pub struct Cluster {
     pub names: ResourceNames,
     nodes: Vec<Option<Node>>,
     free: Vec<NodeIndex>,
-    /// Where each node is, by the digest of its name.
-    by_name: SortedMap<u64, NodeIndex>,
+    by_name: ByName,
     /// Where each pod of the ledger is, by UID hash.
     placed: SortedMap<u64, Placed>,
     /// How many entries of the ledger were made.
@@ -119,7 +120,7 @@ impl Cluster {
             names: ResourceNames::default(),
             nodes: Vec::new(),
             free: Vec::new(),
-            by_name: SortedMap::default(),
+            by_name: ByName::default(),
             placed: SortedMap::default(),
             placements: 0,
             said: Vec::new(),
@@ -160,8 +161,7 @@ impl Cluster {
     /// The named node, if it is known.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<NodeIndex> {
-        let at = *self.by_name.get(&key(name))?;
-        self.node(at).is_some_and(|node| *node.name == *name).then_some(at)
+        self.by_name.find(name, |at| self.node(at).map(|node| &*node.name))
     }
 
     /// A known node.
@@ -266,12 +266,8 @@ impl Cluster {
         let settled = node.settle(horizon, self.now_ms);
         self.forget_placed(&settled);
         if known.is_none() {
-            let key = key(name);
-            // Another name with the same digest, once in the life of some thousand billion clusters.
-            if let Some(other) = self.by_name.get(&key) {
-                self.forget(*other);
-            }
-            self.by_name.insert(key, at);
+            let others = self.nodes.iter().flatten().map(|node| (node.at, &*node.name));
+            self.by_name.insert(name, at, others);
         }
         self.store(at, node);
         self.hear(at);
@@ -375,7 +371,6 @@ impl Cluster {
 
     fn forget(&mut self, at: NodeIndex) {
         let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::take) else { return };
-        self.by_name.remove(&key(&node.name));
         self.hear(at);
         self.count_gangs(Some(&node), None);
         self.changed();
@@ -387,11 +382,6 @@ impl Cluster {
         }
         self.free.push(at);
     }
-}
-
-/// Of a node's name, for [`Cluster::find`].
-fn key(name: &str) -> u64 {
-    digest(name.as_bytes())
 }
 
 /// Folds bytes into a hash, eight at a time. Not for input that an attacker chooses to collide.

@@ -7,7 +7,7 @@
 //! empty are absent. A reader takes version 1 only, and ignores keys that it does not know: a later publisher may add
 //! some without changing what the others mean.
 
-use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -29,7 +29,7 @@ pub const ANNOTATION: &str = "stowage.dev/node-state";
 pub const VERSION: u32 = 1;
 
 /// Amounts by resource name: milli-CPU, bytes, devices.
-pub type Amounts = SortedMap<String, i64>;
+pub type Amounts = SortedMap<Box<str>, i64>;
 
 /// What a node has allocated and uses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -47,7 +47,7 @@ pub struct NodeState {
     pub nonzero: Amounts,
     /// Pods and their cpu and memory requests by QoS class (`LSE`, `LSR`, `LS`, `BE`, `SYSTEM`).
     #[serde(skip_serializing_if = "SortedMap::is_empty")]
-    pub qos: SortedMap<String, QosClassState>,
+    pub qos: SortedMap<Box<str>, QosClassState>,
     /// Measured usage of the whole node, if a metrics source exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -58,7 +58,7 @@ pub struct NodeState {
     /// Members of each gang on the node, by `namespace/name` or `namespace/name/role` (see
     /// [`super::pod_gang::count_key`]).
     #[serde(skip_serializing_if = "SortedMap::is_empty")]
-    pub gangs: SortedMap<String, u32>,
+    pub gangs: SortedMap<Box<str>, u32>,
     /// Free thousandths of each GPU, where the device plugin tells which pod has which device.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gpu_free: Vec<u16>,
@@ -156,22 +156,22 @@ impl NodeState {
     pub fn count(&mut self, pod: &PodInfo, names: &ResourceNames, class: Option<&str>, gang: Option<&str>) {
         self.pods = self.pods.saturating_add(1);
         for (id, amount) in pod.requests.iter().filter(|(_, amount)| *amount != 0) {
-            self.requested.update(names.name(id).to_owned(), |sum| *sum = sum.saturating_add(amount));
+            self.requested.update(names.name(id).into(), |sum| *sum = sum.saturating_add(amount));
         }
         for id in [ResourceId::CPU, ResourceId::MEMORY] {
             let amount = pod.placed.get(id);
-            self.nonzero.update(names.name(id).to_owned(), |sum| *sum = sum.saturating_add(amount));
+            self.nonzero.update(names.name(id).into(), |sum| *sum = sum.saturating_add(amount));
         }
         if let Some(class) = class {
             let load = pod_class::load(&pod.requests, names);
-            self.qos.update(class.to_owned(), |state| {
+            self.qos.update(class.into(), |state| {
                 state.pods = state.pods.saturating_add(1);
                 state.cpu = state.cpu.saturating_add(load.cpu);
                 state.memory = state.memory.saturating_add(load.memory);
             });
         }
         if let Some(gang) = gang {
-            self.gangs.update(gang.to_owned(), |members| *members = members.saturating_add(1));
+            self.gangs.update(gang.into(), |members| *members = members.saturating_add(1));
         }
         self.uids.push(short_uid(&pod.uid));
     }

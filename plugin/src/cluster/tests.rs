@@ -91,34 +91,6 @@ fn a_node_goes_by_the_name_under_which_it_was_given() {
 }
 
 #[test]
-fn names_that_are_much_alike_are_told_apart() {
-    let numbers = 0..MAX_NODES;
-    let plain = numbers.clone().map(|number| format!("node-{number}"));
-    let padded = numbers.clone().map(|number| format!("gpu-node-{number:05}"));
-    let addresses = numbers.clone().map(|at| format!("ip-10-0-{}-{}.eu-west-1.compute.internal", at / 256, at % 256));
-    let suffixes = numbers.map(|number| format!("gke-training-pool-7c5f9d6b8-{number:04x}"));
-    let names = plain.chain(padded).chain(addresses).chain(suffixes);
-    let keys: std::collections::HashSet<u64> = names.map(|name| key(&name)).collect();
-    assert_eq!(keys.len(), 4 * MAX_NODES);
-}
-
-#[test]
-fn two_names_of_one_key_take_turns() {
-    let mut host = FakeHost::default();
-    let mut cluster = Cluster::new([], 120);
-    for name in ["a", "b"] {
-        host.set_node(name, testing::node(name, &[], &[], &[("cpu", "64")]));
-    }
-    let at = cluster.read(&mut host, "a").expect("there is a node");
-    // As if both names had the same key.
-    cluster.by_name.insert(key("b"), at);
-    assert_eq!(cluster.find("b"), None, "the node there has another name");
-    let b = cluster.read(&mut host, "b").expect("there is a node");
-    assert_eq!((cluster.find("b"), cluster.find("a")), (Some(b), None));
-    assert_eq!(cluster.iter().count(), 1);
-}
-
-#[test]
 fn an_unreadable_node_takes_no_room_and_is_said_once() {
     let mut host = FakeHost::default();
     host.set_node("broken", vec![0xff; 9]);

@@ -6,6 +6,7 @@
 
 use alloc::borrow::Cow;
 use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
@@ -130,7 +131,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Numbers by names that the document chooses.
-    pub fn numbers(&mut self, name: &'static str, slot: &mut SortedMap<String, u32>, allowed: RangeInclusive<u32>) {
+    pub fn numbers(&mut self, name: &'static str, slot: &mut SortedMap<Box<str>, u32>, allowed: RangeInclusive<u32>) {
         let entries = match self.value(name) {
             Some(Json::Object(entries)) => entries,
             Some(other) => return self.wrong_kind(name, other, "an object"),
@@ -139,7 +140,7 @@ impl<'a> Fields<'a> {
         for (key, value) in entries {
             let path = say!(name, "[", key, "]");
             if let Some(number) = self.number_in(&path, value, &allowed)
-                && slot.insert(key.clone().into_owned(), number).is_some()
+                && slot.insert((**key).into(), number).is_some()
             {
                 self.fault(&path, TWICE);
             }

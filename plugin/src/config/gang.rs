@@ -27,7 +27,7 @@ pub struct Gang {
         feature = "schema",
         schemars(with = "alloc::collections::BTreeMap<String, u32>", extend("additionalProperties" = {"type": "integer", "minimum": 1, "maximum": 100_000}))
     )]
-    pub sizes: SortedMap<String, u32>,
+    pub sizes: SortedMap<Box<str>, u32>,
     /// Take sizes from the environment of training containers (`TF_CONFIG`, `PET_NNODES`, `WORLD_SIZE`, `VC_*_NUM`) where
     /// nothing else tells, and take pods of Kubeflow training jobs for a gang then. Default false.
     pub infer_size_from_env: bool,
@@ -107,8 +107,7 @@ impl Gang {
     #[must_use]
     pub fn recognition(&self) -> recognise::Options {
         let list = |names: &[String]| names.iter().map(|name| name.as_str().into()).gather();
-        let mut sizes: Vec<(Box<str>, u32)> =
-            self.sizes.iter().map(|(pattern, min)| (pattern.as_str().into(), *min)).gather();
+        let mut sizes: Vec<(Box<str>, u32)> = self.sizes.iter().map(|(pattern, min)| (pattern.clone(), *min)).gather();
         sort_by_key(&mut sizes, |(pattern, _)| core::cmp::Reverse(pattern.len()));
         recognise::Options {
             sizes,

@@ -42,7 +42,7 @@ fn node(
 ) -> Vec<u8> {
     let mut state = NodeState { gpu_free: free.to_vec(), ..NodeState::empty(1) };
     for (name, amount) in requested {
-        state.requested.insert((*name).to_owned(), *amount);
+        state.requested.insert((*name).into(), *amount);
     }
     testing::node(name, labels, &[(node_state::ANNOTATION, &state.to_json())], allocatable)
 }

@@ -1,6 +1,7 @@
 //! Reading node state.
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -135,11 +136,8 @@ impl Reader {
         document: &Json<'_>,
         name: &str,
         mut read: impl FnMut(&mut Self, &str, &Json<'_>) -> T,
-    ) -> SortedMap<String, T> {
-        self.fields(document, name)
-            .iter()
-            .map(|(name, value)| (name.clone().into_owned(), read(self, name, value)))
-            .collect()
+    ) -> SortedMap<Box<str>, T> {
+        self.fields(document, name).iter().map(|(name, value)| ((**name).into(), read(self, name, value))).collect()
     }
 
     /// The fields of an object, none if it is absent.
