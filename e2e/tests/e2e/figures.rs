@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt};
 use http::Request;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{ListParams, PostParams, WatchEvent};
 use stowage_e2e::cluster::{Cluster, each, state};
 use stowage_e2e::control_plane::ControlPlane;
@@ -88,10 +88,14 @@ pub async fn memory(folder: PathBuf) -> Result<()> {
     .await?;
     let start = Instant::now();
     let mut publisher = Publisher::start(&plane, "publisher")?;
-    while publisher.metric("leader").unwrap_or(0.0) < 1.0 || publisher.metric("waiting_nodes")? > 0.0 {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-    let (nodes, pods) = (publisher.metric("nodes")?, publisher.metric("pods")?);
+    wait::until("all is published", async || {
+        let (nodes, pods) = (publisher.metric("nodes")?, publisher.metric("pods")?);
+        ensure!(nodes == f64::from(NODES) && pods == f64::from(NODES * 10), "it has {nodes} nodes and {pods} pods");
+        ensure!(publisher.metric("waiting_nodes")? == 0.0, "some are not");
+        Ok(())
+    })
+    .await?;
+    let (nodes, pods) = (NODES, NODES * 10);
     let peak = publisher.process.resident()? >> 20;
     println!("\n  {nodes} nodes, {pods} pods: all published after {:.1?}, peak {peak} MiB", start.elapsed());
     Ok(())
@@ -168,13 +172,17 @@ async fn place(folder: &Path, changes: &Changes, publishes: bool) -> Result<f64>
     let pods: Vec<PodSpec> = (0..PODS).map(|number| PodSpec::with_gpus(format!("pod-{number}"), 1)).collect();
     cluster.create_pods(&pods).await?;
     let mut scheduler = scheduler::start(&plane, "scheduler", changes)?;
-    let watch = Request::get("/api/v1/namespaces/default/pods?watch=true").body(Vec::new())?;
-    let mut events = Box::pin(cluster.client.request_events::<k8s_openapi::api::core::v1::Pod>(watch).await?);
     let mut bound: HashMap<String, Instant> = HashMap::new();
+    let mut events = Box::pin(futures::stream::empty().right_stream());
     while bound.len() < PODS {
         scheduler.check()?;
-        let event = tokio::time::timeout(wait::LONG, events.next()).await.context("no bind for long")?;
-        if let WatchEvent::Added(pod) | WatchEvent::Modified(pod) = event.context("the watch ended")??
+        let Some(event) = tokio::time::timeout(wait::LONG, events.next()).await.context("no bind for long")? else {
+            // The API server ends watches as it likes; a new one begins with every pod that there is.
+            let watch = Request::get("/api/v1/namespaces/default/pods?watch=true").body(Vec::new())?;
+            events = Box::pin(cluster.client.request_events::<Pod>(watch).await?.left_stream());
+            continue;
+        };
+        if let Ok(WatchEvent::Added(pod) | WatchEvent::Modified(pod)) = event
             && pod.spec.is_some_and(|spec| spec.node_name.is_some())
         {
             bound.entry(pod.metadata.name.unwrap_or_default()).or_insert_with(Instant::now);
