@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use stowage::cluster::counted_pod::CountedPod;
-use stowage::cluster::node_state::{self, NodeState};
+use stowage::cluster::left::Left;
+use stowage::cluster::node_state::{self, NodeState, uid_hash};
 use stowage::cluster::pod_gang::{POD_GROUP_KEYS, SIZE_LABEL};
 use stowage::object::{self, ResourceNames};
 
@@ -60,8 +61,8 @@ pub struct Publisher {
     pod_groups: Vec<PodGroup>,
     /// Pods do not change in what counts here, so each is read once.
     read: RefCell<HashMap<Uid, Option<Counted>>>,
-    /// When each node's document was made last.
-    made: RefCell<BTreeMap<Rc<str>, Time>>,
+    /// What each node's last document said.
+    written: RefCell<BTreeMap<Rc<str>, Written>>,
 }
 
 /// What a metrics source measures on a node, over and over until it is told otherwise.
@@ -84,6 +85,16 @@ impl Metered {
 struct Counted {
     pod: CountedPod,
     first: Time,
+}
+
+/// A node's last document.
+#[derive(Debug)]
+struct Written {
+    /// When it was made.
+    at: Time,
+    /// The pods it counts, and when they were first counted.
+    pods: Vec<(Uid, Time)>,
+    left: Left,
 }
 
 /// How often the publisher writes the measured usage of a node on which nothing else happens.
@@ -123,6 +134,7 @@ impl Publisher {
         let mut read = self.read.borrow_mut();
         let mut names = self.names.borrow_mut();
         let metered = self.usage.get(&*node.name);
+        let mut pods = Vec::new();
         for pod in node.pods.iter().filter(|pod| pod.bound) {
             let counted = read.entry(pod.info.uid.clone()).or_insert_with(|| Counted::read(pod, &mut names, now));
             let Some(Counted { pod: counted, first }) = counted else { continue };
@@ -131,21 +143,43 @@ impl Publisher {
             let measured =
                 metered.map_or(first.is_zero() || now.saturating_sub(*first) >= BLIND, |it| *first <= it.since);
             counted.count(&mut state, &names, leaving, measured);
+            pods.push((pod.info.uid.clone(), *first));
         }
+        state.left = self.write_down(node, pods, now);
         state.seal();
         state.usage = metered.map(|metered| metered.at(now));
         state.gpu_free = gpu_free(node);
-        self.made.borrow_mut().insert(node.name.clone(), now);
         state.to_json()
+    }
+
+    /// Remembers which pods the node's document counts now; answers which of those before have left.
+    fn write_down(&self, node: &NodeInfo, pods: Vec<(Uid, Time)>, now: Time) -> Vec<u32> {
+        let mut written = self.written.borrow_mut();
+        let before = written.remove(&node.name);
+        let (before, mut left) = before.map_or_else(Default::default, |written| (written.pods, written.left));
+        for (uid, first) in before.iter().filter(|(uid, _)| pods.iter().all(|(here, _)| here != uid)) {
+            // What ran at the start was placed long ago.
+            let placed = if first.is_zero() { 0 } else { milliseconds(*first) };
+            left.note(uid_hash(uid), placed);
+        }
+        let mentioned = left.at(milliseconds(now));
+        written.insert(node.name.clone(), Written { at: now, pods, left });
+        mentioned
+    }
+
+    /// The node is gone, and all that was written about it.
+    pub fn forget(&self, node: &str) {
+        self.written.borrow_mut().remove(node);
     }
 
     /// Measured nodes whose document is due for nothing but the passing of time.
     #[must_use]
     pub fn due(&self, now: Time) -> Vec<Rc<str>> {
-        let old = |made: &Time| now.saturating_sub(*made) >= HEARTBEAT;
-        let made = self.made.borrow();
-        made.iter()
-            .filter(|(node, made)| old(made) && self.usage.contains_key(&***node))
+        let old = |written: &Written| now.saturating_sub(written.at) >= HEARTBEAT;
+        let written = self.written.borrow();
+        written
+            .iter()
+            .filter(|(node, written)| old(written) && self.usage.contains_key(&***node))
             .map(|(node, _)| node.clone())
             .collect()
     }

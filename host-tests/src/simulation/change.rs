@@ -234,6 +234,7 @@ impl Simulation {
         let Some(object) = self.handle.cache.borrow().node(name).map(|node| node.object.clone()) else { return };
         self.scheduler.queue.move_all(Event::node_deleted(object), self.now, |_| true);
         let removed = self.handle.cache.borrow_mut().remove_node(name);
+        self.publisher.forget(name);
         for pod in removed.into_iter().flat_map(|node| node.pods).filter(|pod| pod.bound) {
             self.delete_pod(&pod.info);
         }

@@ -4,6 +4,7 @@
 mod common;
 mod events;
 mod invariants;
+mod late;
 mod order;
 mod preemption;
 mod reasons;

@@ -13,6 +13,7 @@ mod by_name;
 mod clock;
 pub mod counted_pod;
 pub mod gangs;
+pub mod left;
 mod node;
 mod node_load;
 pub mod node_state;
@@ -23,6 +24,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
+use node::Ledger;
 pub use node::{Entry, Known, Node};
 use node_load::Reading;
 pub use node_load::{Footprint, NodeLoad, RAW_ALLOCATABLE, THRESHOLDS};
@@ -229,13 +231,11 @@ impl Cluster {
     fn take_in(&mut self, name: &str, bytes: &[u8], news: &mut Vec<String>) -> Option<NodeIndex> {
         let known = self.find(name);
         let digest = digest(bytes);
-        let horizon = self.clock_ms().minus(self.ledger_ms);
         if let Some(node) = known.and_then(|at| self.nodes.get_mut(at.index()).and_then(Option::as_mut))
             && node.digest == digest
         {
             node.read_in = self.cycle;
-            let settled = node.settle(horizon, self.now_ms);
-            self.forget_placed(&settled);
+            known.into_iter().for_each(|at| self.settle(at));
             return known;
         }
         let at = known.or_else(|| self.next_index())?;
@@ -263,14 +263,13 @@ impl Cluster {
         for entry in before.map(Node::into_entries).unwrap_or_default() {
             node.place(entry);
         }
-        let settled = node.settle(horizon, self.now_ms);
-        self.forget_placed(&settled);
         if known.is_none() {
             let others = self.nodes.iter().flatten().map(|node| (node.at, &*node.name));
             self.by_name.insert(name, at, others);
         }
         self.store(at, node);
         self.hear(at);
+        self.settle(at);
         Some(at)
     }
 
@@ -286,11 +285,19 @@ impl Cluster {
         }
     }
 
-    fn forget_placed(&mut self, pods: &[u64]) {
-        for uid in pods {
+    /// Ends entries of the ledger that the node's state has made superfluous, by what time it is now.
+    fn settle(&mut self, at: NodeIndex) {
+        let ledger = Ledger {
+            published_ms: self.clock_ms,
+            latest_ms: self.clock_ms.max(self.created_ms),
+            patience_ms: self.ledger_ms,
+        };
+        let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::as_mut) else { return };
+        let settled = node.settle(ledger, self.now_ms);
+        for uid in &settled {
             self.placed.remove(uid);
         }
-        if !pods.is_empty() {
+        if !settled.is_empty() {
             self.changed();
         }
     }
@@ -320,8 +327,17 @@ impl Cluster {
             self.unplace(*oldest);
         }
         let placed_ms = self.now_ms().unwrap_or(0);
+        let published_ms = self.clock_ms;
         let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::as_mut) else { return };
-        node.place(Entry { uid, placed_ms, requests: pod.requests.clone(), scored: pod.placed.clone(), footprint });
+        node.place(Entry {
+            uid,
+            placed_ms,
+            published_ms,
+            since_ms: None,
+            requests: pod.requests.clone(),
+            scored: pod.placed.clone(),
+            footprint,
+        });
         self.placements = self.placements.saturating_add(1);
         self.placed.insert(uid, Placed { at, number: self.placements });
         self.changed();

@@ -10,6 +10,7 @@ use super::node_state::{self, NodeState, Unknown};
 use crate::gather::Gather;
 use crate::object::{self, Metadata, ResourceNames, Resources, Taint};
 use crate::policy::qos::load::Load;
+use crate::reckon::Reckon;
 
 /// A pod that the module let go to a node and that node state does not count yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,12 +19,27 @@ pub struct Entry {
     pub uid: u64,
     /// The cluster's clock at that time, milliseconds since 1970.
     pub placed_ms: i64,
+    /// When the latest node state then known had been written.
+    pub published_ms: i64,
+    /// When the next one was. Before it, nobody can have counted the pod, however long ago the last was written.
+    pub since_ms: Option<i64>,
     /// Its requests.
     pub requests: Resources,
     /// What scores count for it on a node.
     pub scored: Resources,
     /// What QoS counts for it; `None` if QoS is off.
     pub footprint: Option<Footprint>,
+}
+
+/// By what an entry of the ledger ends that nobody counts: times in milliseconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ledger {
+    /// When the latest node state was written.
+    pub published_ms: i64,
+    /// The latest time known: that, or when a pod was created.
+    pub latest_ms: i64,
+    /// How long node states may be written without counting a pod.
+    pub patience_ms: i64,
 }
 
 /// A node's readable state, with interned amounts.
@@ -132,12 +148,17 @@ impl Node {
         (before.and_then(|before| before.known.as_ref().err()) != Some(why)).then_some(why)
     }
 
-    /// Takes out the entries, and answers the pods, that node state has made superfluous: those it tells of, and those placed
-    /// before `horizon` (milliseconds since 1970) that it should have counted by now, whose pods must be gone.
-    pub(super) fn settle(&mut self, horizon: i64, now: Option<i64>) -> Vec<u64> {
+    /// Takes out the entries, and answers the pods, that node state has made superfluous: those it tells of, and those that
+    /// it should have counted by now, whose pods must be gone.
+    pub(super) fn settle(&mut self, ledger: Ledger, now: Option<i64>) -> Vec<u64> {
         self.settle_estimates(now);
+        let Ledger { published_ms, latest_ms, patience_ms } = ledger;
+        for entry in self.entries.iter_mut().filter(|entry| entry.published_ms != published_ms) {
+            entry.since_ms.get_or_insert(published_ms);
+        }
         let Ok(known) = &self.known else { return Vec::new() };
-        let settled = self.entries.iter().filter(|entry| known.tells_of(entry.uid) || entry.placed_ms < horizon);
+        let overdue = |entry: &Entry| entry.since_ms.is_some_and(|since| latest_ms.minus(since) > patience_ms);
+        let settled = self.entries.iter().filter(|entry| known.tells_of(entry.uid) || overdue(entry));
         let settled: Vec<u64> = settled.map(|entry| entry.uid).gather();
         for uid in &settled {
             self.unplace(*uid);

@@ -190,20 +190,78 @@ fn a_pod_that_has_left_uncounted_is_forgotten_at_once() {
     assert_eq!((cpu(&cluster), cluster.placed()), (Some(5), 1));
 }
 
+/// A cluster of empty nodes, published a second after 1970, with a pod of 7m placed on `n`.
+fn with_one_placed(nodes: &[&str]) -> (FakeHost, Cluster) {
+    let mut host = FakeHost::default();
+    let mut cluster = Cluster::new([], 120);
+    for node in nodes {
+        publish(&mut host, node, 1_000);
+        cluster.read(&mut host, node);
+    }
+    let at = cluster.find("n").expect("there is a node");
+    cluster.place(&a_pod("a", 7), None, at);
+    (host, cluster)
+}
+
+fn publish(host: &mut FakeHost, node: &str, at: i64) {
+    let state = state_of(&[], at);
+    host.set_node(
+        node,
+        testing::node(node, &[], &[(node_state::ANNOTATION, &state)], &[("cpu", "64"), ("pods", "110")]),
+    );
+}
+
 #[test]
 fn a_pod_deleted_before_it_was_counted_is_forgotten_in_time() {
-    let mut host = FakeHost::default();
-    host.set_node("n", node_with(Some(&state_of(&[], 1_000))));
-    host.set_node("m", node_with(Some(&state_of(&[], 1_000))));
-    let mut cluster = Cluster::new([], 120);
-    let at = cluster.read(&mut host, "n").expect("there is a node");
-    cluster.place(&a_pod("a", 7), None, at);
-    for (now, expected) in [(121_000, 7), (121_001, 0)] {
-        host.set_node("m", node_with(Some(&state_of(&[], now))));
+    let (mut host, mut cluster) = with_one_placed(&["n", "m"]);
+    for (now, expected) in [(2_000, 7), (122_000, 7), (122_001, 0)] {
+        publish(&mut host, "m", now);
         cluster.read(&mut host, "m");
         cluster.read(&mut host, "n");
         assert_eq!(cpu(&cluster), Some(expected), "the clock stands at {now}");
     }
+}
+
+#[test]
+fn the_document_that_tells_the_time_ends_what_it_does_not_count() {
+    let (mut host, mut cluster) = with_one_placed(&["n"]);
+    for (now, expected) in [(2_000, 7), (122_001, 0)] {
+        publish(&mut host, "n", now);
+        cluster.read(&mut host, "n");
+        assert_eq!(cpu(&cluster), Some(expected), "the clock stands at {now}");
+    }
+    // In a survey, for nodes that were read before it, too.
+    let (mut host, mut cluster) = with_one_placed(&["n", "z"]);
+    for (now, expected) in [(2_000, 7), (122_001, 0)] {
+        publish(&mut host, "z", now);
+        cluster.begin_cycle();
+        cluster.survey(&mut host);
+        assert_eq!(cpu(&cluster), Some(expected), "the clock stands at {now}");
+    }
+}
+
+#[test]
+fn time_passes_for_the_ledger_with_pods_that_are_created() {
+    let (mut host, mut cluster) = with_one_placed(&["n"]);
+    cluster.pod_created(600);
+    cluster.read(&mut host, "n");
+    assert_eq!(cpu(&cluster), Some(7), "nothing has been written that could count it");
+    publish(&mut host, "n", 700_000);
+    for (created, expected) in [(820, 7), (821, 0)] {
+        cluster.pod_created(created);
+        cluster.read(&mut host, "n");
+        assert_eq!(cpu(&cluster), Some(expected), "a pod was created at {created}");
+    }
+}
+
+#[test]
+fn a_pod_placed_after_a_quiet_time_is_not_taken_for_an_old_one() {
+    // Nothing was written for ten minutes before it was placed.
+    let (mut host, mut cluster) = with_one_placed(&["n", "m"]);
+    publish(&mut host, "m", 601_000);
+    cluster.read(&mut host, "m");
+    cluster.read(&mut host, "n");
+    assert_eq!(cpu(&cluster), Some(7), "what is written about others says nothing of it");
 }
 
 /// A pod's life as the ledger sees it.

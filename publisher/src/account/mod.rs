@@ -5,7 +5,6 @@
 
 mod devices;
 mod groups;
-mod left;
 mod node;
 mod placed;
 #[cfg(test)]

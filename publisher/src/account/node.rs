@@ -1,12 +1,12 @@
 //! One node: what is on it, and what its annotation said last.
 
+use stowage::cluster::left::Left;
 use stowage::cluster::node_state::{ANNOTATION, NodeState, Usage, uid_hash};
 use stowage::object::Metadata;
 
 use crate::usage::Meter;
 
 use super::PodKey;
-use super::left::Left;
 
 /// What is known of a node.
 #[derive(Debug, Default)]

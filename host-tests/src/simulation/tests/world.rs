@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use stowage::cluster::node_state::{Expected, NodeState};
+use stowage::cluster::node_state::{Expected, NodeState, short_uid};
 
 use super::double::Double;
 use super::*;
@@ -31,6 +31,35 @@ fn node_state_counts_bound_pods_at_once() {
     simulation.run_until_idle().unwrap();
     let counted = state(&simulation, "a").unwrap();
     assert_eq!((counted.pods, counted.usage), (0, Some(usage)));
+}
+
+#[test]
+fn node_state_tells_for_a_while_who_has_left() {
+    let double = Rc::new(Double::default());
+    let runs = |name| Rc::new(pod_with(name, 1, &json!({"nodeName": "a"})));
+    let factory = {
+        let double = double.clone();
+        Box::new(move |handle| Ok(double.plugin(handle)))
+    };
+    let mut simulation = Simulation::new([node("a", 4)], [runs("old")], factory, Options::default()).unwrap();
+    let delete = |name: &str| Change::DeletePod(format!("default/{name}"));
+    simulation.at(Duration::from_secs(1), Change::CreatePod(pod("p", 1)));
+    simulation.run_until_idle().unwrap();
+    let expected = vec![short_uid(&simulation.pod("default/p").unwrap().info.uid)];
+    simulation.at(Duration::from_secs(2), delete("p"));
+    simulation.at(Duration::from_secs(3), delete("old"));
+    simulation.run_until_idle().unwrap();
+    assert_eq!(state(&simulation, "a").unwrap().left, expected, "the other has been there for long");
+    for (at, expected) in [(300, expected), (302, vec![])] {
+        simulation.at(Duration::from_secs(at), Change::CreatePod(pod(&format!("q{at}"), 1)));
+        simulation.run_until_idle().unwrap();
+        assert_eq!(state(&simulation, "a").unwrap().left, expected, "{at} s");
+    }
+    // Another node of that name knows nothing of it.
+    simulation.at(Duration::from_secs(304), Change::DeleteNode("a".into()));
+    simulation.at(Duration::from_secs(305), Change::SetNode(Box::new(node("a", 4).node)));
+    simulation.run_until_idle().unwrap();
+    assert!(state(&simulation, "a").unwrap().left.is_empty());
 }
 
 #[test]

@@ -2,25 +2,26 @@
 //!
 //! A scheduler that placed one may never see a document that counts it, since only the newest is there to be read, and
 //! would hold its place on. Whoever has been there for longer than [`SHORT_MS`] needs no mention: node states have been
-//! written since that should have counted it.
+//! written since that should have counted it. The publisher on a cluster and the simulated one both keep this.
 
-use stowage::cluster::node_state::short;
+use alloc::vec::Vec;
 
-use super::PodKey;
+use super::node_state::short;
+use crate::gather::Gather;
 
 /// How long a pod has to stay on a node for its end to need no mention.
 const SHORT_MS: i64 = 5 * 60 * 1000;
 /// Most pods that are mentioned, the latest.
 const MOST: usize = 64;
 
-/// Who has left, in that order.
+/// Who has left a node, in that order.
 #[derive(Debug, Default)]
-pub(super) struct Left(Vec<(u32, i64)>);
+pub struct Left(Vec<(u32, i64)>);
 
 impl Left {
-    /// A pod that was placed at `placed_ms` is gone; answers whether that is news.
-    pub fn note(&mut self, pod: PodKey, placed_ms: i64) -> bool {
-        self.note_uid(short(pod), placed_ms)
+    /// A pod with this hash of its UID, which was placed at `placed_ms`, is gone; answers whether that is news.
+    pub fn note(&mut self, uid_hash: u64, placed_ms: i64) -> bool {
+        self.note_uid(short(uid_hash), placed_ms)
     }
 
     /// The same by its short UID.
@@ -36,6 +37,6 @@ impl Left {
     /// Who is to be mentioned in a document that is written now; forgets the others.
     pub fn at(&mut self, now_ms: i64) -> Vec<u32> {
         self.0.retain(|(_, placed_ms)| now_ms < placed_ms.saturating_add(SHORT_MS));
-        self.0.iter().map(|(uid, _)| *uid).collect()
+        self.0.iter().map(|(uid, _)| *uid).gather()
     }
 }
