@@ -1,172 +1,15 @@
 //! The gang invariants, on the real module in random clusters with random histories.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::rc::Rc;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use serde_json::json;
-use stowage_host::publisher::NodeStateMode;
-use stowage_host::simulation::{BindFault, Change, Options};
 
-use super::world::{Spec, World, lag, node};
-
-/// A random history.
-#[derive(Clone, Debug)]
-struct History {
-    nodes: Vec<i64>,
-    gangs: Vec<Gang>,
-    singles: Vec<i64>,
-    /// Whether these go before all gangs, or after.
-    singles_first: bool,
-    node_state: NodeState,
-    /// How long a victim of preemption takes to leave, in seconds.
-    leaving: u8,
-    /// Milliseconds from one pod to the next.
-    pace: u16,
-    disturbances: Vec<(u16, Disturbance)>,
-    seed: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Gang {
-    members: u32,
-    min: u32,
-    gpus: i64,
-    /// How many more every second member asks for.
-    more: i64,
-    /// A leader that asks for no GPU.
-    has_server: bool,
-    priority: i32,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum NodeState {
-    Exact,
-    Lag(u16),
-    None,
-}
-
-/// What disturbs a history, so many times its pace into it.
-#[derive(Clone, Copy, Debug)]
-enum Disturbance {
-    BindingFails,
-    Restart,
-    MemberDeleted(u8),
-    NodeLost(u8),
-    NodeAdded(u8),
-}
-
-fn history() -> impl Strategy<Value = History> {
-    let more = prop_oneof![3 => Just(0), 1 => 1..3_i64];
-    let gang = (1..6_u32, 0..3_u32, 1..4_i64, more, any::<bool>(), 0..2_i32).prop_map(
-        |(members, spare, gpus, more, has_server, priority)| Gang {
-            members,
-            min: members.saturating_sub(spare).max(1),
-            gpus,
-            more,
-            has_server,
-            priority,
-        },
-    );
-    let node_state = prop_oneof![
-        4 => Just(NodeState::Exact),
-        3 => (1..30_000_u16).prop_map(NodeState::Lag),
-        1 => Just(NodeState::None),
-    ];
-    let disturbance = prop_oneof![
-        3 => Just(Disturbance::BindingFails),
-        1 => Just(Disturbance::Restart),
-        1 => any::<u8>().prop_map(Disturbance::MemberDeleted),
-        1 => any::<u8>().prop_map(Disturbance::NodeLost),
-        2 => any::<u8>().prop_map(Disturbance::NodeAdded),
-    ];
-    (
-        prop::collection::vec(0..9_i64, 1..5),
-        prop::collection::vec(gang, 1..4),
-        prop::collection::vec(1..4_i64, 0..4),
-        prop::bool::weighted(0.2),
-        node_state,
-        1..31_u8,
-        prop_oneof![2 => Just(1), 1 => 1..3_000_u16],
-        prop::collection::vec((0..60_u16, disturbance), 0..4),
-        any::<u64>(),
-    )
-        .prop_map(|(nodes, gangs, singles, singles_first, node_state, leaving, pace, disturbances, seed)| {
-            History { nodes, gangs, singles, singles_first, node_state, leaving, pace, disturbances, seed }
-        })
-}
-
-fn name(gang: usize) -> &'static str {
-    ["a", "b", "c"][gang]
-}
+use super::history::{Disturbance, Gang, History, NodeState, history, name};
+use super::world::{Spec, World};
 
 impl History {
-    fn has(&self, is: fn(&Disturbance) -> bool) -> bool {
-        self.disturbances.iter().any(|(_, disturbance)| is(disturbance))
-    }
-
-    fn run(&self) -> World {
-        let node_state = match self.node_state {
-            NodeState::Exact => NodeStateMode::Exact,
-            NodeState::Lag(ms) => lag(Duration::from_millis(ms.into())),
-            NodeState::None => NodeStateMode::None,
-        };
-        let termination = Duration::from_secs(self.leaving.into());
-        let on_cycle = Rc::new(|cycles| assert!(cycles < 3_000, "pods are tried again and again"));
-        let options = Options { seed: self.seed, node_state, termination, on_cycle, ..Options::default() };
-        let nodes = self.nodes.iter().enumerate().map(|(at, gpus)| node(&format!("gpu-{at}"), *gpus));
-        // Without any node the scheduler asks nobody.
-        let nodes = nodes.chain([node("cpu", 0)]);
-        let mut world = World::with_options(nodes, json!({}), options);
-        let mut arrivals: Vec<Spec> = Vec::new();
-        for (at, gang) in self.gangs.iter().enumerate() {
-            arrivals.extend((0..gang.members).map(|index| {
-                let gpus = if gang.has_server && index == 0 { 0 } else { gang.gpus + gang.more * i64::from(index % 2) };
-                Spec::member(name(at), index, gang.min, gpus).priority(gang.priority)
-            }));
-        }
-        let singles = self.singles.iter().enumerate();
-        let priority = if self.singles_first { 2 } else { 0 };
-        arrivals.extend(singles.map(|(at, gpus)| Spec::single(&format!("single{at}"), *gpus).priority(priority)));
-        let mut seed = self.seed;
-        while !arrivals.is_empty() {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let at = (seed >> 33) as usize % arrivals.len();
-            world.clock += Duration::from_millis((self.pace - 1).into());
-            world.submit(&arrivals.swap_remove(at));
-        }
-        for (at, disturbance) in &self.disturbances {
-            let change = match disturbance {
-                Disturbance::BindingFails => Change::FailBindings(BindFault { pod: None, count: 1 }),
-                Disturbance::Restart => Change::RestartScheduler,
-                Disturbance::MemberDeleted(which) => {
-                    let gang = usize::from(*which) % self.gangs.len();
-                    let index = u32::from(*which) / 3 % self.gangs[gang].members;
-                    Change::DeletePod(format!("ml/{}-{index}", name(gang)))
-                }
-                Disturbance::NodeLost(which) => {
-                    Change::DeleteNode(format!("gpu-{}", usize::from(*which) % self.nodes.len()))
-                }
-                Disturbance::NodeAdded(gpus) => {
-                    Change::SetNode(Box::new(node(&format!("new-{at}"), i64::from(gpus % 9)).node))
-                }
-            };
-            world.sim.at(Duration::from_millis(u64::from(*at) * u64::from(self.pace)), change);
-        }
-        world.run();
-        // A quiet cluster has no clock. These let it pass the time after which slots end that nobody comes for.
-        for _ in 0..4 {
-            world.clock = world.sim.now() + Duration::from_secs(40);
-            world.submit(&Spec::single("tick", 0));
-            world.clock += Duration::from_secs(1);
-            world.delete("tick");
-            world.run();
-        }
-        world
-    }
-
     fn check(&self) {
         let world = self.run();
         let members_vanish = self.has(|it| matches!(it, Disturbance::MemberDeleted(_) | Disturbance::NodeLost(_)));
@@ -189,24 +32,7 @@ impl History {
             let reason = world.reason(pod.info.object.name());
             assert!(reason.contains(&format!("gang ml/{name}: ")), "{name} waits for {reason:?}");
         }
-        // I1, I2, I7: whoever starts has the others with it, at once. I5: nor does an interruption leave it in part while
-        // there is room.
-        if !interrupted && !evicted {
-            assert!(running == 0 || running >= min, "{name} runs {running} of {min}{}", world.story());
-            let mut bound: Vec<Duration> = members
-                .iter()
-                .flat_map(|pod| {
-                    pod.attempts.iter().filter(|attempt| attempt.result.is_ok()).map(|attempt| attempt.time)
-                })
-                .collect();
-            bound.sort();
-            if let (Some(first), Some(last)) = (bound.first(), bound.get(min - 1)) {
-                let faults = self.disturbances.iter().filter(|(_, it)| matches!(it, Disturbance::BindingFails)).count();
-                // The longest backoff, once for itself and once for each failure.
-                let longest = Duration::from_secs(12 * (1 + faults as u64)) + self.time_of_an_eviction(world);
-                assert!(*last - *first <= longest, "{name} took {:?} to start{}", *last - *first, world.story());
-            }
-        }
+        self.check_start(world, name, gang);
         // I3, I6: what fits runs. Without node state a new module does not know of members that run.
         let waiting: Vec<_> = members.iter().filter(|pod| pod.info.node_name().is_none()).collect();
         let complete = members.len() >= min;
@@ -221,6 +47,39 @@ impl History {
         let fits = room >= counted as i64 && !free.is_empty();
         if !waiting.is_empty() && complete && workers_wait && !(one_each && interrupted) {
             assert!(!fits, "{name} ({running} of {min} running) fits and waits{}", world.story());
+        }
+    }
+
+    /// I1, I2, I7: whoever starts has the others with it, at once, but for those that were deleted or evicted.
+    fn check_start(&self, world: &World, name: &str, gang: &Gang) {
+        let members = world.members(name);
+        let vanished = gang.members as usize - members.len();
+        let nodes_lost = self.times(|it| matches!(it, Disturbance::NodeLost(_)));
+        if vanished > 0 && nodes_lost.clone().next().is_some() {
+            // Places may have gone with those that had begun.
+            return;
+        }
+        let attempts = members.iter().flat_map(|pod| &pod.attempts);
+        let mut bound: Vec<Duration> =
+            attempts.filter(|attempt| attempt.result.is_ok()).map(|attempt| attempt.time).collect();
+        bound.sort();
+        let Some(first) = bound.first() else { return };
+        let last = bound.get((gang.min as usize).saturating_sub(vanished + 1));
+        // In the middle of it, the places of the others are lost with the module that held them, or with their nodes.
+        let in_the_middle = |time: Duration| *first <= time && last.is_none_or(|last| time <= *last);
+        // They have them from when the first is let through, some milliseconds before it is bound.
+        let lost = nodes_lost.flat_map(|time| [time, time + Duration::from_millis(5)]);
+        if self.times(|it| matches!(it, Disturbance::Restart)).chain(lost).any(in_the_middle) {
+            return;
+        }
+        let Some(last) = last else {
+            panic!("{name} runs {} of {}, {vanished} are gone{}", bound.len(), gang.min, world.story())
+        };
+        let faults = self.times(|it| matches!(it, Disturbance::BindingFails)).count();
+        // The longest backoff, once for itself and once for each failure.
+        let longest = Duration::from_secs(12 * (1 + faults as u64)) + self.time_of_an_eviction(world);
+        if vanished == 0 {
+            assert!(*last - *first <= longest, "{name} took {:?} to start{}", *last - *first, world.story());
         }
     }
 
@@ -375,6 +234,30 @@ fn hold_where_they_once_did_not() {
             pace: 1,
             disturbances: vec![],
             seed: 15_245_907_953_317_071_474,
+        },
+        // A module that had just started took nodes for as free as they had been before the other one filled them.
+        History {
+            nodes: vec![1, 4],
+            gangs: vec![gang(2, 2, 1, false, 0), gang(5, 3, 2, true, 0)],
+            singles: vec![2],
+            singles_first: false,
+            node_state: NodeState::Lag(21),
+            leaving: 1,
+            pace: 1,
+            disturbances: vec![(26, Disturbance::Restart)],
+            seed: 11_452_838_319_487_502_731,
+        },
+        // Such a module believed them again after as many rounds as victims that left had brought in a moment.
+        History {
+            nodes: vec![2, 4, 1, 8],
+            gangs: vec![Gang { more: 2, ..gang(5, 5, 1, true, 0) }, gang(4, 3, 1, false, 0), gang(4, 4, 2, false, 1)],
+            singles: vec![2, 2, 1],
+            singles_first: false,
+            node_state: NodeState::Lag(4_502),
+            leaving: 2,
+            pace: 1,
+            disturbances: vec![(29, Disturbance::Restart), (25, Disturbance::Restart)],
+            seed: 17_794_977_059_329_717_001,
         },
     ];
     for history in histories {

@@ -98,6 +98,7 @@ impl Cluster {
     fn tell_time(&mut self) {
         self.clock_ms = self.published.time(self.created_ms).unwrap_or(0);
         self.now_ms = self.published.now(self.created_ms).or_else(|| self.crane.now(self.created_ms));
+        self.tell_late();
     }
 
     /// Reads crane's annotations of nodes from now on. `utc_offset` is the annotator's zone, in seconds east of

@@ -13,6 +13,7 @@ mod by_name;
 mod clock;
 pub mod counted_pod;
 pub mod gangs;
+mod late;
 pub mod left;
 mod node;
 mod node_load;
@@ -32,6 +33,7 @@ pub use node_state::{NodeState, Unknown};
 
 use by_name::ByName;
 use clock::Clock;
+use late::Late;
 
 use crate::gather::Gather;
 use crate::host::{Host, Severity};
@@ -105,6 +107,7 @@ pub struct Cluster {
     /// What these come to: [`Cluster::clock_ms`] and [`Cluster::now_ms`].
     clock_ms: i64,
     now_ms: Option<i64>,
+    late: Late,
     /// The zone of crane's annotator, in seconds east of Greenwich; `None` if its annotations are not read.
     crane_offset: Option<i32>,
     /// How many nodes bring thresholds of their own.
@@ -136,6 +139,7 @@ impl Cluster {
             created_ms: 0,
             clock_ms: 0,
             now_ms: None,
+            late: Late::default(),
             crane_offset: None,
             own_thresholds: 0,
             cycle: 0,
@@ -293,11 +297,13 @@ impl Cluster {
             patience_ms: self.ledger_ms,
         };
         let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::as_mut) else { return };
-        let settled = node.settle(ledger, self.now_ms);
+        let (settled, any_counted) = node.settle(ledger, self.now_ms);
         for uid in &settled {
             self.placed.remove(uid);
         }
-        if !settled.is_empty() {
+        if any_counted {
+            self.has_caught_up();
+        } else if !settled.is_empty() {
             self.changed();
         }
     }

@@ -149,21 +149,27 @@ impl Node {
     }
 
     /// Takes out the entries, and answers the pods, that node state has made superfluous: those it tells of, and those that
-    /// it should have counted by now, whose pods must be gone.
-    pub(super) fn settle(&mut self, ledger: Ledger, now: Option<i64>) -> Vec<u64> {
+    /// it should have counted by now, whose pods must be gone. Answers, too, whether it tells of any.
+    pub(super) fn settle(&mut self, ledger: Ledger, now: Option<i64>) -> (Vec<u64>, bool) {
         self.settle_estimates(now);
         let Ledger { published_ms, latest_ms, patience_ms } = ledger;
         for entry in self.entries.iter_mut().filter(|entry| entry.published_ms != published_ms) {
             entry.since_ms.get_or_insert(published_ms);
         }
-        let Ok(known) = &self.known else { return Vec::new() };
+        let Ok(known) = &self.known else { return (Vec::new(), false) };
         let overdue = |entry: &Entry| entry.since_ms.is_some_and(|since| latest_ms.minus(since) > patience_ms);
-        let settled = self.entries.iter().filter(|entry| known.tells_of(entry.uid) || overdue(entry));
+        let mut any_counted = false;
+        let mut counted = |entry: &Entry| {
+            let counted = known.tells_of(entry.uid);
+            any_counted |= counted;
+            counted
+        };
+        let settled = self.entries.iter().filter(|entry| counted(entry) || overdue(entry));
         let settled: Vec<u64> = settled.map(|entry| entry.uid).gather();
         for uid in &settled {
             self.unplace(*uid);
         }
-        settled
+        (settled, any_counted)
     }
 
     /// Estimates end when a measurement contains the pod, also of pods that node state never counts: where nobody

@@ -38,6 +38,7 @@ impl Cluster {
                 self.read(host, &name);
             }
         }
+        self.all_read();
         // What the last of them told of the time holds for the first, too.
         let placed: Vec<_> = self.iter().filter(|(_, node)| !node.entries().is_empty()).map(|(at, _)| at).gather();
         for at in placed {

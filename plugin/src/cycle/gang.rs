@@ -82,6 +82,7 @@ pub struct GangPod {
     rules: NodeRules,
     fingerprint: u64,
     one_per_node: bool,
+    turned_away: bool,
     nominated: Box<str>,
 }
 
@@ -131,6 +132,7 @@ impl Gangs {
             rules: if is_member { NodeRules::of(pod)? } else { NodeRules::default() },
             fingerprint: if is_member { fingerprint(pod) } else { 0 },
             one_per_node: is_member && one_per_node(pod)?,
+            turned_away: is_member && pod.was_turned_away()?,
             nominated: pod.nominated_node_name.into(),
         })
     }
@@ -205,13 +207,23 @@ impl Gangs {
         if new_keys > 0 {
             cluster.survey(host);
         }
+        if gang.turned_away && !self.book.knows(&membership.gang, pod.name, pod.uid) {
+            cluster.succeeds_another();
+        }
         let view = View { knowledge: &self.knowledge, qos, cluster };
         let verdict = self.book.begin_member(&pod, &view, self.newest_ms.max(cluster.clock_ms()));
         let verdict = match verdict {
             Some(verdict) => verdict,
             None => {
                 cluster.survey(host);
-                self.book.decide_surveyed(&pod, &View { knowledge: &self.knowledge, qos, cluster })
+                let verdict = self.book.decide_surveyed(&pod, &View { knowledge: &self.knowledge, qos, cluster });
+                let doubted = matches!(verdict, Verdict::Rejected(_)) && cluster.is_late() && cluster.placed() == 0;
+                if doubted && self.book.doubts_in_vain(cluster.clock_ms()) {
+                    cluster.has_caught_up();
+                    self.book.decide_surveyed(&pod, &View { knowledge: &self.knowledge, qos, cluster })
+                } else {
+                    verdict
+                }
             }
         };
         if verdict != Verdict::Planned {

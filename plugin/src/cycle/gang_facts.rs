@@ -105,7 +105,11 @@ impl Facts for View<'_> {
     }
 
     fn is_known(&self, node: NodeRow) -> bool {
-        self.cluster.at_row(node).is_some_and(|node| node.known().is_some())
+        !self.is_late() && self.cluster.at_row(node).is_some_and(|node| node.known().is_some())
+    }
+
+    fn is_late(&self) -> bool {
+        self.cluster.is_late()
     }
 
     fn free(&self, node: NodeRow, resource: ResourceId) -> i64 {

@@ -211,13 +211,23 @@ impl<'a> Pod<'a> {
 
     /// The node has said that it can never give the pod the resources now asked for.
     pub fn is_resize_infeasible(&self) -> Result<bool, Error> {
+        Ok(self.reason(b"PodResizePending")? == b"Infeasible")
+    }
+
+    /// A scheduler has tried the pod in vain.
+    pub fn was_turned_away(&self) -> Result<bool, Error> {
+        Ok(matches!(self.reason(b"PodScheduled")?, b"Unschedulable" | b"SchedulerError"))
+    }
+
+    /// The reason of the first condition of a kind, or nothing.
+    fn reason(&self, kind: &[u8]) -> Result<&'a [u8], Error> {
         for condition in self.conditions.iter() {
-            let (kind, reason) = condition.and_then(condition_of).map_err(Error::at("status.conditions"))?;
-            if kind == b"PodResizePending" {
-                return Ok(reason == b"Infeasible");
+            let (of, reason) = condition.and_then(condition_of).map_err(Error::at("status.conditions"))?;
+            if of == kind {
+                return Ok(reason);
             }
         }
-        Ok(false)
+        Ok(b"")
     }
 }
 

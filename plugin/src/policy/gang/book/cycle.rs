@@ -12,6 +12,10 @@ use crate::policy::gang::planner::NodeRow;
 /// Cycles after which what is known of the nodes may be out of date.
 const OLD_NEWS: u64 = 64;
 
+/// Rounds in which a gang is turned away on old node state before it is believed, if nothing is written meanwhile. Pods that
+/// leave bring as many in no time; of themselves members come again every five minutes.
+const ROUNDS_OF_DOUBT: u32 = 12;
+
 /// Which facts a decision may rest on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trust {
@@ -79,6 +83,16 @@ impl Book {
         self.surveyed = self.now;
         let Some((at, name)) = self.current.member else { return Verdict::Free };
         self.decide(at, name, pod, facts, Trust::All).unwrap_or(Verdict::Free)
+    }
+
+    /// The member at hand was turned away, on node state that may be old, when this was the time. Whether that has gone on for
+    /// so many rounds with the clock standing still that nothing is to be expected.
+    pub fn doubts_in_vain(&mut self, clock_ms: i64) -> bool {
+        let Some(gang) = self.current.member.and_then(|(at, _)| self.gang_mut(at)) else { return false };
+        if gang.doubted.0 != clock_ms {
+            gang.doubted = (clock_ms, gang.round);
+        }
+        gang.round.saturating_sub(gang.doubted.1) >= ROUNDS_OF_DOUBT
     }
 
     /// The nodes on which the member at hand and its siblings are planned.

@@ -148,6 +148,8 @@ pub(super) struct Gang {
     pub composition: u64,
     /// The last rejection for want of room, with the state of the world it was found in.
     pub shortage: Option<((u64, u64), super::Rejection)>,
+    /// The clock when a member was last turned away on old node state, and the round in which that began.
+    pub doubted: (i64, u32),
     /// Whether it made use of the places found for it.
     pub turn: Turn,
     /// The first cycle after its last attempt in which another gang was turned away to let this one go first; else not
@@ -175,6 +177,7 @@ impl Gang {
             progress: Progress::default(),
             composition: 0,
             shortage: None,
+            doubted: (0, 0),
             turn: Turn::default(),
             awaited: 0,
         }

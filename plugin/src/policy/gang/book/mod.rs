@@ -55,6 +55,8 @@ pub trait Facts {
     fn exists(&self, node: NodeRow) -> bool;
     /// Whether it is known what the node has allocated.
     fn is_known(&self, node: NodeRow) -> bool;
+    /// Whether that is known of no node since what is said of them may be from before the module started.
+    fn is_late(&self) -> bool;
     /// What is left of a resource: allocatable, less what node state counts and what was placed since. If that is
     /// unknown, all of it.
     fn free(&self, node: NodeRow, resource: ResourceId) -> i64;
@@ -193,6 +195,13 @@ impl Book {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
+    }
+
+    /// Whether the pod has come before.
+    #[must_use]
+    pub fn knows(&self, gang: &str, name: &str, uid: u64) -> bool {
+        let gang = self.by_key.get(gang).and_then(|at| self.gang(*at));
+        gang.and_then(|gang| gang.find(hash(name))).is_some_and(|member| member.uid == uid)
     }
 
     /// Places held, as node and gang; for tests and explanations.

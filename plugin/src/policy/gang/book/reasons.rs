@@ -71,7 +71,8 @@ impl Rejection {
         }
         let unknown = (0..facts.rows()).filter(|node| facts.exists(*node) && !facts.is_known(*node)).count();
         if unknown > 0 {
-            say_to!(&mut reason, "; ", unknown, " node(s) without node state count for one member each");
+            let without = if facts.is_late() { "with node state from before the start" } else { "without node state" };
+            say_to!(&mut reason, "; ", unknown, " node(s) ", without, " count for one member each");
         }
         Self { preemption_may_help, reason }
     }

@@ -89,6 +89,10 @@ impl Facts for Cluster {
         self.nodes[node as usize].known
     }
 
+    fn is_late(&self) -> bool {
+        false
+    }
+
     fn free(&self, node: NodeRow, resource: ResourceId) -> i64 {
         if self.is_known(node) { self.really_free(node, resource) } else { self.allocatable(node, resource) }
     }
