@@ -94,11 +94,11 @@ pub(super) enum Turn {
 pub(super) struct Progress {
     /// The cycle.
     pub cycle: u64,
-    /// The clock then. Old, if nothing had been published for a while; so time runs from the first change of it.
+    /// What the clock shows. Old at first, if nothing had been published for a while; so time runs from the first change.
     pub clock_ms: i64,
-    /// The first change of the clock after that.
+    /// The first change of the clock.
     pub running_since_ms: Option<i64>,
-    /// Pods that the slots turned away since, how often, and in which cycle last.
+    /// Pods that the slots turned away since the clock last changed, how often, and in which cycle last.
     pub turned_away: Vec<(u64, u32, u64)>,
 }
 

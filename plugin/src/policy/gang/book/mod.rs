@@ -41,8 +41,8 @@ const MAX_GANGS: usize = 10_000;
 const MAX_MEMBERS: usize = 120_000;
 /// Cycles after which slots end, should there be no clock.
 const SLOT_CYCLES: u64 = 50_000;
-/// How often slots may turn the same pod away before they end, as long as no clock tells how long that takes: events that
-/// wake that pod wake the members that the slots are for.
+/// How often slots may turn the same pod away before they end, as long as the clock stands still: events that wake that
+/// pod wake the members that the slots are for.
 const TURNED_AWAY: u32 = 5;
 /// The same while a member waits after a failed bind, which no event shortens.
 const TURNED_AWAY_AFTER_FAILURE: u32 = 20;
@@ -417,13 +417,14 @@ impl Book {
             let progress = &mut gang.progress;
             if clock_ms != progress.clock_ms {
                 progress.running_since_ms.get_or_insert(clock_ms);
+                progress.clock_ms = clock_ms;
+                progress.turned_away.clear();
             }
             let by_clock = progress.running_since_ms.is_some_and(|since| clock_ms.minus(since) >= wait_ms);
             let by_cycles = now.saturating_sub(progress.cycle) >= SLOT_CYCLES;
             let most =
                 if gang.members.iter().any(|member| member.failed) { TURNED_AWAY_AFTER_FAILURE } else { TURNED_AWAY };
-            let in_the_way = progress.running_since_ms.is_none()
-                && progress.turned_away.iter().any(|(pod, times, _)| *pod == uid && *times >= most);
+            let in_the_way = progress.turned_away.iter().any(|(pod, times, _)| *pod == uid && *times >= most);
             if by_clock || by_cycles || in_the_way {
                 self.drop_slots(at);
             }
