@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
+use stowage::cluster::pod_gang::told_size;
 
 /// A gang's size, as an object in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(super) struct Manifest {
 #[serde(rename_all = "camelCase", default)]
 struct Spec {
     /// `scheduling.x-k8s.io` and `scheduling.volcano.sh`.
-    min_member: Option<u32>,
+    min_member: Option<i64>,
     /// `scheduling.k8s.io`.
     scheduling_policy: Option<SchedulingPolicy>,
 }
@@ -40,7 +41,7 @@ struct SchedulingPolicy {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct GangPolicy {
-    min_count: u32,
+    min_count: i64,
 }
 
 impl From<Manifest> for PodGroup {
@@ -49,7 +50,7 @@ impl From<Manifest> for PodGroup {
         Self {
             namespace: manifest.metadata.namespace.unwrap_or_else(|| "default".to_owned()),
             name: manifest.metadata.name.unwrap_or_default(),
-            min_member: manifest.spec.min_member.or(native),
+            min_member: told_size(manifest.spec.min_member.or(native)),
         }
     }
 }

@@ -209,6 +209,10 @@ status:
 {apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: n}, spec: {schedulingPolicy: {gang: {minCount: 4}}}}
 ---
 {apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: basic}, spec: {schedulingPolicy: {basic: {}}}}
+---
+{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: zero}, spec: {minMember: 0}}
+---
+{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: less}, spec: {minMember: -1}}
 ";
     let cluster = read(text).unwrap();
     let measured: Vec<_> = cluster.measured.iter().map(|it| (it.node.as_str(), it.cpu, it.memory >> 30)).collect();
@@ -216,8 +220,14 @@ status:
     assert_eq!(cluster.measured[1].at.unwrap() - cluster.measured[0].at.unwrap(), 5000);
     let groups =
         cluster.pod_groups.iter().map(|group| (group.namespace.as_str(), group.name.as_str(), group.min_member));
-    let expected =
-        [("ml", "g", Some(3)), ("default", "v", Some(2)), ("default", "n", Some(4)), ("default", "basic", None)];
+    let expected = [
+        ("ml", "g", Some(3)),
+        ("default", "v", Some(2)),
+        ("default", "n", Some(4)),
+        ("default", "basic", None),
+        ("default", "zero", None),
+        ("default", "less", None),
+    ];
     assert!(groups.eq(expected));
 }
 

@@ -21,6 +21,12 @@ pub const POD_GROUP_KEYS: [&str; 4] = [
     "scheduling.volcano.sh/group-name",
 ];
 
+/// The size that a PodGroup tells its pods by `minMember`. Nobody waits for none or for less than that: it tells nothing.
+#[must_use]
+pub fn told_size(min_member: Option<i64>) -> Option<u32> {
+    min_member.and_then(|min| u32::try_from(min).ok()).filter(|min| *min > 0)
+}
+
 /// What recognition sees of a pod.
 #[derive(Clone, Copy, Debug)]
 pub struct Words<'a>(pub &'a Pod<'a>);

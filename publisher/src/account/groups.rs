@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
-use stowage::cluster::pod_gang::{POD_GROUP_KEYS, SIZE_LABEL};
+use stowage::cluster::pod_gang::{POD_GROUP_KEYS, SIZE_LABEL, told_size};
 use stowage::object::Metadata;
 use stowage::object::Pod;
 
@@ -74,7 +74,7 @@ pub(super) struct Groups {
 
 #[derive(Debug)]
 struct Size {
-    min: u32,
+    min: Option<u32>,
     list: u32,
 }
 
@@ -94,7 +94,7 @@ struct Meta {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Spec {
-    min_member: Option<u32>,
+    min_member: Option<i64>,
 }
 
 impl Waiting {
@@ -165,7 +165,7 @@ impl Groups {
     pub fn applied(&mut self, source: GroupSource, bytes: &[u8]) -> Result<()> {
         let manifest: Manifest = serde_json::from_slice(bytes).context("a PodGroup that cannot be read")?;
         let group = key(&manifest.metadata.namespace, &manifest.metadata.name);
-        let min = manifest.spec.min_member.unwrap_or(0);
+        let min = told_size(manifest.spec.min_member);
         let size = Size { min, list: self.lists[source as usize] };
         let before = self.sizes.insert((source, group.clone()), size);
         if before.is_none_or(|before| before.min != min) {
@@ -186,8 +186,8 @@ impl Groups {
 
     pub fn label(&self, pod: PodKey) -> Option<PodLabel> {
         let waiting = self.waiting.get(&pod)?;
-        let size = |source| self.sizes.get(&(source, waiting.group.clone())).filter(|size| size.min > 0);
-        let size = GroupSource::ALL.into_iter().find_map(size)?.min.to_string();
+        let size = |source| self.sizes.get(&(source, waiting.group.clone()))?.min;
+        let size = GroupSource::ALL.into_iter().find_map(size)?.to_string();
         let told = waiting.label.as_deref() == Some(&*size);
         let owned = |text: &str| text.to_owned();
         (!told).then(|| PodLabel {

@@ -175,7 +175,7 @@ fn a_node_made_anew_is_another_node() {
 #[test]
 fn pending_pods_are_told_the_size_of_their_group() {
     const SOURCE: GroupSource = GroupSource::SchedulerPlugins;
-    let group = |min: u32| format!(r#"{{"metadata":{{"namespace":"ml","name":"bert"}},"spec":{{"minMember":{min}}}}}"#);
+    let group = |min: i64| format!(r#"{{"metadata":{{"namespace":"ml","name":"bert"}},"spec":{{"minMember":{min}}}}}"#);
     let waiting = |name, size| pod(&PodText { group: "bert", size, ..on("", name) });
     let sizes = |account: &mut Account| -> Vec<(String, String)> {
         let pods = account.take_unlabelled();
@@ -204,6 +204,14 @@ fn pending_pods_are_told_the_size_of_their_group() {
     assert_eq!(sizes(&mut account), [pair("p2", "4"), pair("p3", "4")]);
     account.group_applied(SOURCE, group(4).as_bytes()).unwrap();
     assert!(account.take_unlabelled().is_empty());
+
+    // What is no size is not told.
+    for min in [0, -1, 1 << 32] {
+        account.group_applied(SOURCE, group(min).as_bytes()).unwrap();
+        assert_eq!(sizes(&mut account), []);
+    }
+    account.group_applied(SOURCE, group(4).as_bytes()).unwrap();
+    assert_eq!(sizes(&mut account), [pair("p2", "4"), pair("p3", "4")]);
 
     // Gone with its list.
     account.groups_listing(SOURCE);
