@@ -41,7 +41,7 @@ fn cases() -> Vec<Case> {
             victims: 0,
         },
         Case {
-            reason: "stowage.dev/gang-min is \"many\", allowed is",
+            reason: "gang ml/a: stowage.dev/gang-min is \"many\", allowed is",
             nodes: &[1],
             members: vec![member(0, 1).annotation("stowage.dev/gang-min", "many")],
             code: UnschedulableAndUnresolvable,

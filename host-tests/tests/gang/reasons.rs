@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use stowage_host::object::NodeObject;
+use stowage_host::publisher::NodeStateMode;
+use stowage_host::simulation::Options;
 
-use super::world::{Spec, World};
+use super::world::{GPU, Spec, World, node};
 
 #[test]
 fn reasons_stay_the_same_while_nothing_changes() {
@@ -33,6 +36,93 @@ fn reasons_stay_the_same_while_nothing_changes() {
     for reason in &reasons {
         assert!(reason.contains(expected), "{reason}");
         assert_eq!(*reason, reasons[0]);
+    }
+}
+
+/// What a pod says when everything has been tried again, with nothing in the way having changed, several times.
+fn reasons_of(world: &mut World, pods: &[&str]) -> Vec<String> {
+    let mut said: Vec<Vec<String>> = Vec::new();
+    for round in 0..4 {
+        let name = format!("passing-{round}");
+        world.submit(&Spec::single(&name, 0));
+        world.run();
+        world.delete(&name);
+        world.run();
+        said.push(pods.iter().map(|pod| world.reason(pod)).collect());
+    }
+    let last = said.pop().expect("some rounds");
+    let attempts = |pod: &&str| world.pod(pod).map_or(0, |pod| pod.attempts.len());
+    assert!(pods.iter().map(attempts).all(|attempts| attempts > 4), "all are tried again");
+    assert!(said.iter().skip(1).all(|reasons| *reasons == last), "{said:#?}{last:#?}");
+    last
+}
+
+#[test]
+fn gangs_that_start_together_name_each_other_and_what_is_short() {
+    // Each fits alone.
+    let mut world = World::of(&[5]);
+    let groups = r#"["ml/actors", "ml/learners"]"#;
+    for (gang, gpus) in [("actors", 1), ("learners", 2)] {
+        for index in 0..2 {
+            let member = Spec::member(gang, index, 2, gpus);
+            world.submit(&member.annotation("gang.scheduling.koordinator.sh/groups", groups));
+        }
+    }
+    let reasons = reasons_of(&mut world, &["actors-1", "learners-1"]);
+    let short = "needs 2 x 1 nvidia.com/gpu, room for 1 (gpu-1 has 0 free).";
+    for (reason, expected) in reasons.iter().zip([
+        format!("gang ml/actors: 2 of 2 members, starts together with gang ml/learners, {short}"),
+        format!("gang ml/learners: 2 of 2 members, starts together with gang ml/actors, which {short}"),
+    ]) {
+        assert!(reason.contains(&expected), "{reason}");
+    }
+}
+
+#[test]
+fn without_node_state_it_is_said_what_is_known_of_nodes() {
+    let options = Options { node_state: NodeStateMode::None, ..Options::default() };
+    let mut world = World::with_options([node("gpu-1", 8), node("gpu-2", 8)], json!({}), options);
+    // Neither asks for less than the other.
+    let server = json!({"containers": [{"name": "main", "resources": {"requests": {"cpu": "8"}}}]});
+    world.submit(&Spec::member("tf", 0, 2, 0).with(server));
+    world.submit(&Spec::member("tf", 1, 2, 1));
+    let known = "room for 0; 2 node(s) without node state count for one member each, \
+        if this pod fits there and the member asks for no more.";
+    for (reason, short) in reasons_of(&mut world, &["tf-0", "tf-1"]).iter().zip(["1 nvidia.com/gpu", "8 cpu"]) {
+        let expected = format!("gang ml/tf: 2 of 2 members, needs 1 x {short}, {known}");
+        assert!(reason.contains(&expected), "{reason}");
+    }
+}
+
+#[test]
+fn members_that_ask_for_nothing_need_a_pod_s_place() {
+    let amounts = json!({"cpu": "4", "memory": "4Gi", "pods": "2", GPU: "0"});
+    let small = json!({"metadata": {"name": "small"}, "status": {"allocatable": amounts}});
+    let small = NodeObject::new(serde_json::from_value(small).expect("a node"));
+    let mut world = World::new([small], json!({}));
+    for index in 0..3 {
+        world.submit(&Spec::member("a", index, 3, 0).with(json!({"containers": [{"name": "main"}]})));
+    }
+    world.run();
+    let reason = world.reason("a-2");
+    assert!(reason.contains("gang ml/a: 3 of 3 members, needs 3 x 1 pod, room for 2."), "{reason}");
+}
+
+#[test]
+fn a_bad_value_names_the_gang() {
+    let bad = |key: &str, value: &str| Spec::member("a", 0, 2, 1).annotation(key, value);
+    for (spec, expected) in [
+        (bad("stowage.dev/gang-min", "many"), "gang ml/a: stowage.dev/gang-min is \"many\", allowed is a whole number"),
+        (
+            bad("gang.scheduling.koordinator.sh/mode", "Lax"),
+            "gang ml/a: gang.scheduling.koordinator.sh/mode is \"Lax\", allowed is Strict or NonStrict",
+        ),
+        (bad("stowage.dev/gang", "a/b"), "the gang's name is \"a/b\", allowed is a name without slashes"),
+    ] {
+        let mut world = World::of(&[2]);
+        world.submit(&spec);
+        let reasons = reasons_of(&mut world, &["a-0"]);
+        assert!(reasons[0].contains(expected), "{reasons:?}");
     }
 }
 

@@ -91,6 +91,12 @@ impl Fault {
     pub(super) fn new(key: &str, value: &str, allowed: &str) -> Self {
         Self(say!(key, " is ", Quoted(cut(value, 60)), ", allowed is ", allowed).into())
     }
+
+    /// The same, with the gang that it keeps the pod out of.
+    #[inline(never)]
+    pub(super) fn of(&self, gang: &str) -> Self {
+        Self(say!("gang ", gang, ": ", self.0).into())
+    }
 }
 
 impl Say for Fault {

@@ -5,7 +5,7 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::gang::{Counts, Kind};
+use super::gang::{Counts, Gang, Kind};
 use super::{Facts, Rejection};
 use crate::gather::Gather;
 use crate::object::{ResourceId, Resources};
@@ -47,11 +47,11 @@ impl Rejection {
         Self::for_good(reason)
     }
 
-    /// Complete, but not all find a place.
+    /// Complete, but not all find a place; `short` is the gang of which one does not, this or one that starts with it.
     pub(super) fn no_room(
-        gang: &str,
+        gang: &Gang,
         counts: Counts,
-        min: u32,
+        short: &Gang,
         shortage: &Shortage,
         kind: Option<&Kind>,
         preemption_may_help: bool,
@@ -59,8 +59,17 @@ impl Rejection {
     ) -> Self {
         let request = kind.map_or_else(String::new, |kind| one_member(&kind.request, shortage.resource, facts));
         let Shortage { need, room, .. } = shortage;
-        let mut reason =
-            say!("gang ", gang, ": ", counts.have(), " of ", min, " members, needs ", need, " x ", request);
+        let partner = match short.key == gang.key {
+            true => gang.together_with.first().map(|partner| (partner, "")),
+            false => Some((&short.key, " which")),
+        };
+        let mut reason = members(&gang.key, counts.have(), gang.min());
+        if let Some((partner, which)) = partner {
+            say_to!(&mut reason, ", starts together with gang ", partner, ",", which);
+        } else {
+            reason.push(',');
+        }
+        say_to!(&mut reason, " needs ", need, " x ", request);
         if let Some(domain) = shortage.domain {
             say_to!(&mut reason, " in one domain, room for ", room, " in ", facts.domain_name(domain));
         } else {
@@ -85,10 +94,13 @@ fn members(gang: &str, have: u32, min: u32) -> String {
     say!("gang ", gang, ": ", have, " of ", min, MEMBERS)
 }
 
+/// What is to be said more where the plan takes up nodes of which nothing is known.
+pub(super) const ONLY_WHERE_IT_FITS: &str = ", if this pod fits there and the member asks for no more";
+
 /// A slot in the way of another pod: `node: 2 nvidia.com/gpu held for gang ml/bert`.
 pub(super) fn held_for(node: &str, resource: Option<(ResourceId, i64)>, gang: &str, facts: &impl Facts) -> String {
     match resource {
-        Some((id, held)) => say!(node, ": ", amount(held, id), " ", facts.resource_name(id), " held for gang ", gang),
+        Some((id, held)) => say!(node, ": ", named(held, id, facts), " held for gang ", gang),
         None => say!(node, ": held for gang ", gang),
     }
 }
@@ -103,19 +115,26 @@ pub(super) fn needed_by_siblings(node: &str, gang: &str) -> String {
     say!(node, ": needed by other members of gang ", gang)
 }
 
-/// What one member asks for: of the resource that is short, or of all.
+/// What one member asks for: of the resource that is short, or of all; its place, if that is all it asks for.
 fn one_member(request: &Resources, short: Option<ResourceId>, facts: &impl Facts) -> String {
-    let word = |id: ResourceId, value: i64| say!(amount(value, id), " ", facts.resource_name(id));
     if let Some(id) = short {
-        return word(id, request.get(id));
+        return named(request.get(id), id, facts);
     }
     let all = request.iter().filter(|(id, value)| *id != ResourceId::PODS && *value > 0);
-    let all: Vec<String> = all.map(|(id, value)| word(id, value)).gather();
+    let all: Vec<String> = all.map(|(id, value)| named(value, id, facts)).gather();
     match all.as_slice() {
-        [] => "1 pods".to_owned(),
+        [] => named(1, ResourceId::PODS, facts),
         [one] => one.clone(),
         _ => say!("(", join(&all, ", "), ")"),
     }
+}
+
+/// So much of a resource.
+fn named(value: i64, id: ResourceId, facts: &impl Facts) -> String {
+    if (value, id) == (1, ResourceId::PODS) {
+        return "1 pod".to_owned();
+    }
+    say!(amount(value, id), " ", facts.resource_name(id))
 }
 
 /// An amount as people write it: `500m`, `16Gi`, `2`.

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::gang::{Place, Turn};
 use super::planning::{Planned, Question, Told};
-use super::{Book, Facts, Rejection, Slot, hash};
+use super::{Book, Facts, Rejection, Slot, hash, reasons};
 use crate::object::ResourceId;
 use crate::policy::gang::planner::NodeRow;
 use crate::reckon::Reckon;
@@ -72,6 +72,7 @@ impl Book {
             return Ok(plan);
         }
         // Other plugins refuse some of the nodes, nothing is known of them, or others are nominated there: plan again.
+        let guessed = plan.iter().any(|planned| !facts.is_known(planned.node));
         let question = Question {
             gang: at,
             member: Some(name),
@@ -82,7 +83,10 @@ impl Book {
         let counts = gang.counts(facts);
         self.plan(&question, facts).map_err(|no_plan| {
             let mut rejection = self.no_room(at, counts, &no_plan, facts);
-            rejection.reason.push_str("; other plugins refuse nodes with room");
+            rejection.reason.push_str(match guessed {
+                true => reasons::ONLY_WHERE_IT_FITS,
+                false => "; other plugins refuse nodes with room",
+            });
             rejection
         })
     }

@@ -220,33 +220,38 @@ impl Problem {
     /// Names what is missing. `placed` is as far as a first attempt got, for kinds that only fit one without the other.
     pub fn shortage(&self, domain: Option<u32>, placed: &[Placement]) -> Shortage {
         let within = |node: &&Node| domain.is_none() || node.domain == domain;
-        let room_of = |at: usize, kind: &KindRow| {
-            self.nodes.iter().filter(within).map(|node| fits(node, at, kind)).fold(0, u32::saturating_add)
-        };
-        let placed_of = |at: usize| {
-            placed
-                .iter()
-                .filter(|placement| placement.kind == at)
-                .map(|placement| placement.count)
-                .fold(0, u32::saturating_add)
-        };
+        let mut nodes: Vec<Node> = self.nodes.iter().filter(within).cloned().gather();
         let order = self.orders().into_iter().next().unwrap_or_default();
         let kinds = || order.iter().filter_map(|at| Some((*at, self.kinds.get(*at)?)));
-        let alone =
-            kinds().find(|(at, kind)| room_of(*at, kind) < kind.count).map(|(at, kind)| (at, room_of(at, kind)));
-        let joint = || {
-            kinds()
-                .map(|(at, _)| (at, placed_of(at)))
-                .find(|(at, placed)| self.kinds.get(*at).is_some_and(|kind| *placed < kind.count))
+        let mut rooms = kinds().map(|(at, kind)| {
+            let room = nodes.iter().map(|node| fits(node, at, kind)).fold(0, u32::saturating_add);
+            (at, kind, room, kind.count)
+        });
+        let short = |(_, kind, room, _): &(usize, &KindRow, u32, u32)| *room < kind.count;
+        let found = rooms.find(short);
+        let found = found.or_else(|| {
+            // Each has room by itself: what is missing is missing in what the attempt left.
+            for Placement { kind, node, count } in placed {
+                if let (Some(kind), Ok(at)) = (self.kinds.get(*kind), nodes.binary_search_by_key(node, |node| node.row))
+                    && let Some(node) = nodes.get_mut(at)
+                {
+                    take(node, kind, *count);
+                }
+            }
+            let mut rest = kinds().map(|(at, kind)| {
+                let placed = placed.iter().filter(|placement| placement.kind == at).map(|placement| placement.count);
+                let placed = placed.fold(0, u32::saturating_add);
+                (at, kind, placed, kind.count.saturating_sub(placed))
+            });
+            rest.find(short)
+        });
+        let Some((at, kind, room, missing)) = found else {
+            return Shortage { kind: 0, need: 0, room: 0, resource: None, nearest: None, domain };
         };
-        let (at, room) = alone.or_else(joint).unwrap_or_default();
-        let Some(kind) = self.kinds.get(at) else {
-            return Shortage { kind: at, need: 0, room, resource: None, nearest: None, domain };
-        };
-        let blocker = self.blocker(at, kind, domain);
+        nodes.extend(self.useless.iter().filter(within).cloned());
+        let blocker = self.blocker(at, kind, missing, &nodes);
         let nearest = blocker.and_then(|resource| {
-            let nodes = self.nodes.iter().chain(&self.useless).filter(within);
-            let nodes = nodes.filter(|node| is_allowed(node, at) && node.limit > 0 && fits(node, at, kind) == 0);
+            let nodes = nodes.iter().filter(|node| is_allowed(node, at) && node.limit > 0 && fits(node, at, kind) == 0);
             nodes
                 .filter_map(|node| Some((node.row, *node.free.get(resource)?)))
                 .greatest(|(row, free)| (*free, core::cmp::Reverse(*row)))
@@ -261,25 +266,25 @@ impl Problem {
         }
     }
 
-    /// The resource, by position, of which there is too little for the kind whatever the others are; the scarcest of
-    /// several, and of equals the one that is not on every node.
-    fn blocker(&self, at: usize, kind: &KindRow, domain: Option<u32>) -> Option<usize> {
+    /// The resource, by position, of which these nodes have too little for so many of the kind whatever the others are; the
+    /// scarcest of several, and of equals the one that is not on every node.
+    fn blocker(&self, at: usize, kind: &KindRow, missing: u32, nodes: &[Node]) -> Option<usize> {
         let room = |resource: usize| {
             let request = kind.request.get(resource).copied().unwrap_or(0);
             let only = |node: &Node| match is_allowed(node, at) {
                 true => times(node.free.get(resource).copied().unwrap_or(0), request),
                 false => 0,
             };
-            let nodes = self.nodes.iter().chain(&self.useless).filter(|node| domain.is_none() || node.domain == domain);
-            (request > 0).then(|| nodes.map(only).fold(0, u32::saturating_add))
+            (request > 0).then(|| nodes.iter().map(only).fold(0, u32::saturating_add))
         };
         (0..self.resources.len())
-            .filter_map(|resource| {
-                Some((room(resource)?, core::cmp::Reverse(*self.resources.get(resource)?), resource))
+            .filter_map(|at| {
+                let id = *self.resources.get(at)?;
+                Some(((room(at)?, id == ResourceId::PODS, core::cmp::Reverse(id)), at))
             })
-            .filter(|(room, ..)| *room < kind.count)
-            .min()
-            .map(|(_, _, resource)| resource)
+            .filter(|((room, ..), _)| *room < missing)
+            .least(|(order, _)| *order)
+            .map(|(_, at)| at)
     }
 }
 

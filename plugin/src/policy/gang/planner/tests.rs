@@ -170,10 +170,11 @@ fn a_required_domain_stays_the_one_in_use() {
 
 #[test]
 fn kinds_that_fit_one_without_the_other_are_short_together() {
-    let cluster = Cluster(vec![TestNode::new(&[4])]);
-    let requests = [(request(&[2]), 2), (request(&[1]), 1)];
+    let cluster = Cluster(vec![TestNode::new(&[4, 9])]);
+    let requests = [(request(&[2, 1]), 2), (request(&[1, 1]), 1)];
     let shortage = plan(&kinds(&requests), &cluster, Topology::Ignored).unwrap_err();
-    assert_eq!((shortage.kind, shortage.need, shortage.room, shortage.resource), (1, 1, 0, None));
+    assert_eq!((shortage.kind, shortage.need, shortage.room), (1, 1, 0));
+    assert_eq!((shortage.resource, shortage.nearest), (Some(ResourceId::CPU), Some((0, 0))), "what the others leave");
 }
 
 #[test]

@@ -100,31 +100,41 @@ pub fn recognise(pod: &impl PodText, options: &Options) -> Result<Recognised, Fa
         return Err(Fault::new("the gang's name", &identity.name, "a name without slashes"));
     }
     let gang: Box<str> = say!(pod.namespace(), "/", identity.name).into();
-    let (min, total) = size(pod, &values, &gang, options)?;
-    if min.is_none() && identity.only_with_size {
+    let sized = size(pod, &values, &gang, options).map_err(|fault| fault.of(&gang))?;
+    if sized.0.is_none() && identity.only_with_size {
         return Ok(Recognised::Single);
     }
+    let mut membership = membership(&values, &gang, role, sized).map_err(|fault| fault.of(&gang))?;
+    if options.leader_first.iter().any(|pattern| is_like(&gang, pattern)) {
+        membership.startup = Startup::LeaderFirst;
+    }
+    Ok(Recognised::Member(Box::new(membership)))
+}
+
+/// What the pod says about a gang that it is in, with the fewest and all members of it.
+fn membership(
+    values: &Values<'_>,
+    gang: &str,
+    role: &str,
+    (min, total): (Option<u32>, Option<u32>),
+) -> Result<Membership, Fault> {
     let wait = values.annotation(Key::KoordinatorWait).map(values::wait).transpose()?;
-    let mut membership = Membership {
+    Ok(Membership {
+        gang: gang.into(),
         min,
         total,
-        is_leader: is_leader(&values, role),
+        is_leader: is_leader(values, role),
         role: role.into(),
         startup: values.either(Key::GangStartup).map(values::startup).transpose()?.unwrap_or_default(),
         mode: values.annotation(Key::KoordinatorMode).map(values::mode).transpose()?.unwrap_or_default(),
-        match_policy: match_policy(&values)?,
+        match_policy: match_policy(values)?,
         together_with: match values.annotation(Key::KoordinatorGroups) {
-            Some(groups) => values::gang_groups(groups, &gang)?,
+            Some(groups) => values::gang_groups(groups, gang)?,
             None => Vec::new(),
         },
         wait_seconds: wait.map(|(seconds, _)| seconds),
         wait_cut_from: wait.and_then(|(_, asked)| asked),
-        gang,
-    };
-    if options.leader_first.iter().any(|pattern| is_like(&membership.gang, pattern)) {
-        membership.startup = Startup::LeaderFirst;
-    }
-    Ok(Recognised::Member(Box::new(membership)))
+    })
 }
 
 /// The gang of a pod, as `namespace/name`, and its role in it, whatever its size: for counting members.

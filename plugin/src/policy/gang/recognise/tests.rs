@@ -226,10 +226,10 @@ fn fewer_in_total_than_at_least_is_at_least() {
 }
 
 #[test]
-fn bad_values_name_key_and_value() {
+fn bad_values_name_gang_key_and_value() {
     assert_eq!(
         fault(&annotated(&[("stowage.dev/gang", "a"), ("stowage.dev/gang-min", "many")])),
-        "stowage.dev/gang-min is \"many\", allowed is a whole number from 1 to 100000"
+        "gang ml/a: stowage.dev/gang-min is \"many\", allowed is a whole number from 1 to 100000"
     );
     let koordinator = |key, value| {
         fault(&annotated(&[("gang.scheduling.koordinator.sh/name", "d"), ("stowage.dev/gang-min", "2"), (key, value)]))
@@ -248,7 +248,7 @@ fn bad_values_name_key_and_value() {
         ("stowage.dev/gang-startup", "sometimes"),
     ] {
         let fault = koordinator(key, value);
-        assert!(fault.starts_with(&format!("{key} is {value:?}")), "{fault}");
+        assert!(fault.starts_with(&format!("gang ml/d: {key} is {value:?}")), "{fault}");
     }
     let long = fault(&annotated(&[
         ("stowage.dev/gang", "a"),
