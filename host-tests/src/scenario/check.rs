@@ -24,8 +24,8 @@ impl Failure {
     }
 }
 
-/// What is not as expected.
-pub fn check(expected: &Expectations, simulation: &Simulation) -> Vec<Failure> {
+/// What is not as expected; `log` is what the module has logged so far.
+pub fn check(expected: &Expectations, simulation: &Simulation, log: &[String]) -> Vec<Failure> {
     let pods = Pods::of(simulation);
     let mut failures = Vec::new();
     for (pattern, nodes) in &expected.placements {
@@ -91,6 +91,9 @@ pub fn check(expected: &Expectations, simulation: &Simulation) -> Vec<Failure> {
             let waiting = simulation.pending().into_iter().map(|pod| &*pod.info.key);
             failures.push(Failure::of(waiting, format!("{placed} pods should be placed, {is} are")));
         }
+    }
+    for text in expected.logged.iter().filter(|text| !log.iter().any(|line| pattern::contains(text, line))) {
+        failures.push(Failure::of(NOBODY, format!("the module should log {text:?}")));
     }
     failures
 }

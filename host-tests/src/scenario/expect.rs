@@ -12,7 +12,7 @@ use crate::hint::did_you_mean;
 use crate::publisher::NodeStateMode;
 
 /// What can stand in a case.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "about",
     "cluster",
     "workload",
@@ -29,6 +29,7 @@ const KEYS: [&str; 16] = [
     "attempts",
     "gone",
     "placed",
+    "logged",
 ];
 
 /// Where the expectations begin in [`KEYS`].
@@ -95,6 +96,8 @@ pub struct Expectations {
     pub gone: Vec<String>,
     /// How many pods are placed and pending.
     pub placed: Option<usize>,
+    /// What the module must have logged by then; `*` stands for anything.
+    pub logged: Vec<String>,
     /// Whatever is not any of the above.
     #[serde(flatten)]
     pub(super) unknown: BTreeMap<String, serde_json::Value>,
@@ -144,6 +147,7 @@ impl Expectations {
             attempts,
             gone,
             placed,
+            logged,
             unknown: _,
         } = self;
         placements.is_empty()
@@ -155,6 +159,7 @@ impl Expectations {
             && attempts.is_empty()
             && gone.is_empty()
             && placed.is_none()
+            && logged.is_empty()
     }
 }
 

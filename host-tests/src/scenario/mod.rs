@@ -10,7 +10,9 @@ mod explain;
 mod pattern;
 mod timeline;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -156,7 +158,13 @@ impl Run<'_> {
 
     /// The moments at which something is not as expected.
     fn failed(&self) -> anyhow::Result<Vec<Failed>> {
-        let mut simulation = self.simulation(Options::default())?;
+        let log = Rc::new(RefCell::new(Vec::new()));
+        let lines = log.clone();
+        let listening = Options {
+            log: Rc::new(move |_, line: &str| lines.borrow_mut().push(line.to_owned())),
+            ..Options::default()
+        };
+        let mut simulation = self.simulation(listening)?;
         let mut failed = Vec::new();
         let mut add = |at, failures: Vec<Failure>, misbehaved| {
             if !failures.is_empty() {
@@ -166,11 +174,11 @@ impl Run<'_> {
         for step in &self.case.timeline {
             if let Some(expected) = &step.expect {
                 simulation.run_until(step.at)?;
-                add(Some(step.at), check::check(expected, &simulation), false);
+                add(Some(step.at), check::check(expected, &simulation, &log.borrow()), false);
             }
         }
         let rest = simulation.run_until_idle()?;
-        let mut failures = check::check(&self.case.expected, &simulation);
+        let mut failures = check::check(&self.case.expected, &simulation, &log.borrow());
         if !rest.settled {
             let waiting = simulation.pending().into_iter().map(|pod| pod.info.key.to_string());
             let what = "pods were still being tried in vain when the run was ended".to_owned();
