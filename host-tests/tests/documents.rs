@@ -27,14 +27,14 @@ fn commands(text: &str) -> Vec<(Vec<String>, Option<String>)> {
     split.collect()
 }
 
-/// A replay of which only the first arrivals are run, with its patterns replaced by files and the document's own chart left
-/// alone. `make trace` runs all of it.
+/// A replay of which only the first arrivals of one seed are run, with its patterns replaced by files and the document's own
+/// chart left alone. `make trace` runs all of it.
 fn begun(words: &[String], folder: &Path) -> Vec<String> {
     let mut begun = vec!["--arrive".to_owned(), "0.01".to_owned()];
     let mut left = words[1..].iter();
     while let Some(word) = left.next() {
         match word.split_once('*') {
-            _ if word == "--arrive" => drop(left.next()),
+            _ if ["--arrive", "--seeds"].contains(&&**word) => drop(left.next()),
             _ if word == "--chart" => {
                 left.next();
                 begun.extend([word.clone(), format!("{}/chart.svg", env!("CARGO_TARGET_TMPDIR"))]);
