@@ -91,7 +91,9 @@ fn commands_about_a_scenario_work_in_its_folder() {
 
 #[test]
 fn commands_from_the_root_work_there() {
-    assert!(follow(&root().join("docs/packing.md"), &root()) > 0);
+    for document in ["docs/packing.md", "docs/cases.md"] {
+        assert!(follow(&root().join(document), &root()) > 0, "{document}");
+    }
 }
 
 #[test]
