@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
+use stowage::cluster::node_state::{ANNOTATION, NodeState, Usage};
 
 use super::document::{Document, Seen, Source};
 use super::fault::Fault;
@@ -109,7 +110,13 @@ pub fn cluster(sources: &[Source]) -> Result<Cluster, Fault> {
             seen.add(&document)?;
         }
     }
+    let mut uids: BTreeMap<String, String> = BTreeMap::new();
     for (pod, place) in pods {
+        if let Some(uid) = pod.pod.metadata.uid.clone().filter(|uid| !uid.is_empty())
+            && let Some(other) = uids.insert(uid.clone(), key_of(&pod.pod))
+        {
+            return Err(Fault { message: format!("has the uid of pod {other}, {uid}"), ..place });
+        }
         let mut resolved = Ok(());
         // A pod in a dump has its priority already.
         let pod = if pod.pod.spec.as_ref().is_some_and(|spec| spec.priority.is_none()) {
@@ -120,6 +127,7 @@ pub fn cluster(sources: &[Source]) -> Result<Cluster, Fault> {
         resolved.map_err(|message| Fault { message, ..place })?;
         cluster.pods.push(Rc::new(pod));
     }
+    cluster.measured_by_the_publisher();
     let mut pods = std::mem::take(&mut cluster.pods);
     let notes = cluster.leave_out_strays(&mut pods);
     cluster.pods = pods;
@@ -128,6 +136,20 @@ pub fn cluster(sources: &[Source]) -> Result<Cluster, Fault> {
 }
 
 impl Cluster {
+    /// Takes usage from node state, in which a dump of nodes and pods has it, where there is no measurement beside it. The
+    /// rest of node state is reckoned anew from the pods.
+    fn measured_by_the_publisher(&mut self) {
+        let named: BTreeSet<&str> = self.measured.iter().map(|measured| &*measured.node).collect();
+        let published = self.nodes.iter().filter_map(|node| {
+            let name = node.metadata.name.as_deref().filter(|name| !named.contains(name))?;
+            let state = NodeState::parse(node.metadata.annotations.as_ref()?.get(ANNOTATION)?).ok()?;
+            let Usage { at, cpu, memory } = state.usage?;
+            Some(Measured { node: name.to_owned(), at: Some(at), cpu, memory })
+        });
+        let published: Vec<Measured> = published.collect();
+        self.measured.extend(published);
+    }
+
     /// Those of some pods that have the name of one that is here.
     pub fn pods_again<'a>(&self, pods: &'a [Rc<PodObject>]) -> impl Iterator<Item = String> + use<'a> {
         let here: BTreeSet<String> = self.pods.iter().map(|pod| key_of(&pod.pod)).collect();

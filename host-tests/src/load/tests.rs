@@ -231,6 +231,34 @@ status:
     assert!(groups.eq(expected));
 }
 
+/// By its uid a pod is known: two of one would count once.
+#[test]
+fn a_uid_is_of_one_pod() {
+    let with_uid = |name: &str| pod(name, "a").replace("metadata: {", "metadata: {uid: u1, ");
+    let first = with_uid("x");
+    assert!(first.contains("uid: u1"), "{first}");
+    let fault = read(&format!("{NODE}---\n{first}---\n{}", with_uid("y"))).unwrap_err();
+    assert_eq!(fault.message, "has the uid of pod ml/x, u1");
+}
+
+/// A dump of nodes and pods has no measurements of its own, but what the publisher wrote of them.
+#[test]
+fn usage_in_node_state_is_a_measurement() {
+    let node = |name: &str, state: &str| {
+        format!(
+            "{{apiVersion: v1, kind: Node, metadata: {{name: {name}, annotations: {{stowage.dev/node-state: '{state}'}}}}, \
+             status: {{allocatable: {{cpu: '64', pods: '110'}}}}}}\n---\n"
+        )
+    };
+    let state = r#"{"v":1,"at":9000,"pods":0,"requested":{},"nonzero":{},"usage":{"at":8000,"cpu":63000,"memory":1}}"#;
+    let metrics =
+        "{apiVersion: metrics.k8s.io/v1beta1, kind: NodeMetrics, metadata: {name: b}, usage: {cpu: 1, memory: 2}}";
+    let text = ["---\n", &node("a", state), &node("b", state), &node("c", "broken"), metrics].concat();
+    let cluster = read(&text).unwrap();
+    let measured: Vec<_> = cluster.measured.iter().map(|it| (it.node.as_str(), it.at, it.cpu)).collect();
+    assert_eq!(measured, [("b", None, 1000), ("a", Some(8000), 63_000)]);
+}
+
 /// What is said of a workload that is taken.
 fn notes(text: &str) -> Vec<String> {
     workload(&[Source::new("w.yaml", text)], &Priorities::default()).unwrap_or_else(|fault| panic!("{fault}")).notes
