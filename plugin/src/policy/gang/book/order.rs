@@ -12,20 +12,41 @@ use crate::sort::sort_by_key;
 /// Gangs that are planned at most to find out whether they go before the one at hand.
 const MOST_AHEAD: usize = 4;
 
-/// The greatest goes first: priority, then gangs that run below their minimum, then age.
+/// The greatest goes first: priority, then gangs that run below their minimum (or one that starts with them does), then age.
 type Rank = (i32, bool, Reverse<i64>, Reverse<u64>);
 
 impl Book {
     pub(super) fn rank(&self, gang: &Gang, facts: &impl Facts) -> Rank {
-        let counts = gang.counts(facts);
-        let runs_below_min = gang.has_started(counts) && counts.running < gang.min();
+        let (_, runs_below_min) = self.is_under_way(gang, facts);
         (gang.priority, runs_below_min, Reverse(gang.created), Reverse(gang.order))
+    }
+
+    /// Of the gang and those that start together with it: whether members run, and whether they only can because all were
+    /// complete once while one is still below its minimum.
+    fn is_under_way(&self, gang: &Gang, facts: &impl Facts) -> (bool, bool) {
+        let (mut runs, mut started, mut below_min) = (false, false, false);
+        let mut count = |gang: &Gang| {
+            let counts = gang.counts(facts);
+            runs |= counts.running > 0;
+            started |= gang.has_started(counts);
+            below_min |= counts.running < gang.min();
+        };
+        count(gang);
+        let mut bound = false;
+        for key in &gang.together_with {
+            match self.by_key.get(key).and_then(|at| self.gang(*at)) {
+                Some(partner) => count(partner),
+                // It runs and has nobody waiting, so it is not below its minimum as far as anybody knows.
+                None => bound |= facts.bound(key) > 0,
+            }
+        }
+        (runs || bound, (started || bound) && below_min)
     }
 
     /// By gang index: whether its slots give way to this gang.
     ///
-    /// Those of a gang that runs members already do not, whatever its priority: the rest of it would be left without, and
-    /// what runs would wait for nothing.
+    /// Those of a gang that runs members already do not, whatever its priority, nor those of a gang that started together
+    /// with one that does: the rest would be left without, and what runs would wait for nothing.
     pub(super) fn gives_way_to(&self, at: usize, facts: &impl Facts) -> Vec<bool> {
         let mut gives_way = vec![false; self.gangs.len()];
         let Some(gang) = self.gang(at) else { return gives_way };
@@ -33,7 +54,7 @@ impl Book {
         let unit = self.unit(at);
         for holder in self.held.holders().into_iter().filter(|holder| !unit.contains(holder)) {
             let Some(other) = self.gang(holder) else { continue };
-            let gives = other.counts(facts).running == 0 && rank > self.rank(other, facts);
+            let gives = !self.is_under_way(other, facts).0 && rank > self.rank(other, facts);
             if let Some(place) = gives_way.get_mut(holder) {
                 *place = gives;
             }
