@@ -21,7 +21,8 @@ const ROUNDS_OF_DOUBT: u32 = 12;
 enum Trust {
     /// None: no node has ever been read.
     Nothing,
-    /// How many members run: what is out of date about that is too high rather than too low.
+    /// How many members run: what is out of date about that is too high rather than too low, but for those from before a
+    /// restart.
     Counts,
     /// All.
     All,
@@ -73,9 +74,10 @@ impl Book {
         };
         let verdict = self.decide(at, name, pod, facts, trust);
         // Memory is good enough for a place, which is looked at again, but not for turning a whole gang away: where nothing
-        // has moved lately, nobody has read that a job has ended or a node has come.
-        let turned_away = matches!(verdict, Some(Verdict::Rejected(_))) && self.is_complete(at, facts);
-        if turned_away { None } else { verdict }
+        // has moved lately, nobody has read that a job has ended or a node has come. Nor is it for what an incomplete gang
+        // lacks: members that were let through before a restart count as soon as node state tells of them.
+        let turned_away = matches!(verdict, Some(Verdict::Rejected(_)));
+        if turned_away && (old_news || self.is_complete(at, facts)) { None } else { verdict }
     }
 
     /// All nodes have been read in this cycle: what becomes of the member.
