@@ -50,29 +50,17 @@ impl<T: Say + ?Sized> Say for &mut T {
     }
 }
 
-impl Say for str {
-    fn say(&self, text: &mut String) {
-        text.push_str(self);
-    }
+macro_rules! say_text {
+    ($($kind:ty),+) => {$(
+        impl Say for $kind {
+            fn say(&self, text: &mut String) {
+                text.push_str(self);
+            }
+        }
+    )+};
 }
 
-impl Say for String {
-    fn say(&self, text: &mut String) {
-        text.push_str(self);
-    }
-}
-
-impl Say for Box<str> {
-    fn say(&self, text: &mut String) {
-        text.push_str(self);
-    }
-}
-
-impl Say for Cow<'_, str> {
-    fn say(&self, text: &mut String) {
-        text.push_str(self);
-    }
-}
+say_text!(str, String, Box<str>, Cow<'_, str>);
 
 impl Say for i64 {
     fn say(&self, text: &mut String) {
@@ -80,6 +68,12 @@ impl Say for i64 {
             text.push('-');
         }
         digits(self.unsigned_abs(), text);
+    }
+}
+
+impl Say for i32 {
+    fn say(&self, text: &mut String) {
+        i64::from(*self).say(text);
     }
 }
 
@@ -92,12 +86,6 @@ macro_rules! say_unsigned {
             }
         }
     )+};
-}
-
-impl Say for i32 {
-    fn say(&self, text: &mut String) {
-        i64::from(*self).say(text);
-    }
 }
 
 say_unsigned!(u8, u32, u64, usize);

@@ -86,16 +86,16 @@ pub fn cut(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }
 
-/// A text without line breaks and other control characters: whoever writes an object chooses what stands in it. Nor with
-/// a percent sign: the scheduler takes a reason for a format when it writes the pod's event.
+/// A text without line breaks and other control characters: whoever writes an object chooses what stands in it.
 #[must_use]
 pub fn one_line(text: &str) -> String {
-    let plain = |character: char| match character {
-        '%' => '\u{ff05}',
-        _ if character.is_control() => ' ',
-        _ => character,
-    };
-    text.chars().map(plain).collect()
+    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+}
+
+/// The same without percent signs: the scheduler takes a reason for a format when it writes the pod's event.
+#[must_use]
+pub fn reason(text: &str) -> String {
+    one_line(text).chars().map(|character| if character == '%' { '\u{ff05}' } else { character }).collect()
 }
 
 /// Text of an object in a message: in quotes, and on one line.
@@ -136,7 +136,8 @@ mod tests {
     fn quotes_hold_one_line() {
         assert_eq!(say!(Quoted("a\"b\nc\u{7f}é")), "\"a\\\"b c é\"");
         assert_eq!((cut("äöü", 2), cut("äöü", 3), cut("", 0)), ("äö", "äöü", ""));
-        assert_eq!(one_line("gang a\nb: \"é\" 5%"), "gang a b: \"é\" 5\u{ff05}");
+        assert_eq!(one_line("gang a\nb: \"é\" 5%"), "gang a b: \"é\" 5%");
+        assert_eq!(reason("gang a\nb: \"é\" 5%"), "gang a b: \"é\" 5\u{ff05}");
     }
 
     /// By trying every length for the text that a star stands for.

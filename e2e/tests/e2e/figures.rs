@@ -76,9 +76,10 @@ pub async fn lag(folder: PathBuf) -> Result<()> {
 /// 5,000 nodes and 50,000 pods: the most memory that the publisher ever has, and how long it takes to publish all.
 pub async fn memory(folder: PathBuf) -> Result<()> {
     const NODES: u32 = 5000;
+    const PODS: u32 = NODES * 10;
     let (plane, cluster) = cluster(&folder, NODES, 8).await?;
     let pods =
-        (0..NODES * 10).map(|number| (number, PodSpec::with_gpus(format!("pod-{number}"), u32::from(number % 10 < 8))));
+        (0..PODS).map(|number| (number, PodSpec::with_gpus(format!("pod-{number}"), u32::from(number % 10 < 8))));
     each(pods.map(async |(number, spec)| {
         let mut pod = spec.pod()?;
         pod.spec.get_or_insert_default().node_name = Some(format!("node-{}", number % NODES));
@@ -90,14 +91,13 @@ pub async fn memory(folder: PathBuf) -> Result<()> {
     let mut publisher = Publisher::start(&plane, "publisher")?;
     wait::until("all is published", async || {
         let (nodes, pods) = (publisher.metric("nodes")?, publisher.metric("pods")?);
-        ensure!(nodes == f64::from(NODES) && pods == f64::from(NODES * 10), "it has {nodes} nodes and {pods} pods");
+        ensure!(nodes == f64::from(NODES) && pods == f64::from(PODS), "it has {nodes} nodes and {pods} pods");
         ensure!(publisher.metric("waiting_nodes")? == 0.0, "some are not");
         Ok(())
     })
     .await?;
-    let (nodes, pods) = (NODES, NODES * 10);
     let peak = publisher.process.resident()? >> 20;
-    println!("\n  {nodes} nodes, {pods} pods: all published after {:.1?}, peak {peak} MiB", start.elapsed());
+    println!("\n  {NODES} nodes, {PODS} pods: all published after {:.1?}, peak {peak} MiB", start.elapsed());
     Ok(())
 }
 

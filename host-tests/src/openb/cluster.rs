@@ -117,7 +117,7 @@ mod tests {
     }
 
     fn pod(gpus: u32, milli: u32) -> Pod {
-        Pod { name: "p".into(), cpu: 1000, memory: 10, gpus, milli, models: None, gpu_spec: String::new(), shape: 0 }
+        Pod { name: "p".into(), cpu: 1000, memory: 10, gpus, milli, ..Pod::default() }
     }
 
     #[test]

@@ -228,16 +228,7 @@ mod tests {
     #[test]
     fn fixed_ties_fill_node_after_node_and_random_ties_do_not() {
         let node = |i| NodeRow { name: format!("n{i}"), cpu: 8, memory: 8, gpus: 8, model: None };
-        let pod = |i| Pod {
-            name: format!("p{i}"),
-            cpu: 1,
-            memory: 1,
-            gpus: 1,
-            milli: 1000,
-            models: None,
-            gpu_spec: String::new(),
-            shape: 0,
-        };
+        let pod = |i| Pod { name: format!("p{i}"), cpu: 1, memory: 1, gpus: 1, milli: 1000, ..Pod::default() };
         let large = |i| Pod { cpu: 8, gpus: 8, shape: 1, ..pod(i) };
         let trace = Trace {
             nodes: (0..8).map(node).collect(),

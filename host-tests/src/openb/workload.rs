@@ -4,7 +4,7 @@ use super::go_rand::GoRand;
 use super::read::{Model, Models};
 
 /// A pod of the trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pod {
     /// Name in the pod list.
     pub name: String,
@@ -116,16 +116,7 @@ mod tests {
     use super::*;
 
     fn pods(count: usize, gpus: u32) -> Vec<Pod> {
-        let pod = |i| Pod {
-            name: format!("p{i}"),
-            cpu: 1,
-            memory: 1,
-            gpus,
-            milli: 1000,
-            models: None,
-            gpu_spec: String::new(),
-            shape: 0,
-        };
+        let pod = |i| Pod { name: format!("p{i}"), cpu: 1, memory: 1, gpus, milli: 1000, ..Pod::default() };
         (0..count).map(pod).collect()
     }
 

@@ -235,11 +235,12 @@ impl Cluster {
     fn take_in(&mut self, name: &str, bytes: &[u8], news: &mut Vec<String>) -> Option<NodeIndex> {
         let known = self.find(name);
         let digest = digest(bytes);
-        if let Some(node) = known.and_then(|at| self.nodes.get_mut(at.index()).and_then(Option::as_mut))
+        if let Some(at) = known
+            && let Some(node) = node_mut(&mut self.nodes, at)
             && node.digest == digest
         {
             node.read_in = self.cycle;
-            known.into_iter().for_each(|at| self.settle(at));
+            self.settle(at);
             return known;
         }
         let at = known.or_else(|| self.next_index())?;
@@ -296,7 +297,7 @@ impl Cluster {
             latest_ms: self.clock_ms.max(self.created_ms),
             patience_ms: self.ledger_ms,
         };
-        let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::as_mut) else { return };
+        let Some(node) = node_mut(&mut self.nodes, at) else { return };
         let (settled, any_counted) = node.settle(ledger, self.now_ms);
         for uid in &settled {
             self.placed.remove(uid);
@@ -334,7 +335,7 @@ impl Cluster {
         }
         let placed_ms = self.now_ms().unwrap_or(0);
         let published_ms = self.clock_ms;
-        let Some(node) = self.nodes.get_mut(at.index()).and_then(Option::as_mut) else { return };
+        let Some(node) = node_mut(&mut self.nodes, at) else { return };
         node.place(Entry {
             uid,
             placed_ms,
@@ -353,7 +354,7 @@ impl Cluster {
     pub fn unplace(&mut self, uid: u64) -> Option<NodeIndex> {
         let at = self.placed.remove(&uid)?.at;
         self.changed();
-        self.nodes.get_mut(at.index()).and_then(Option::as_mut)?.unplace(uid);
+        node_mut(&mut self.nodes, at)?.unplace(uid);
         Some(at)
     }
 
@@ -404,6 +405,11 @@ impl Cluster {
         }
         self.free.push(at);
     }
+}
+
+/// A known node, to be changed; of the nodes alone, so that the rest of the cluster can be read meanwhile.
+fn node_mut(nodes: &mut [Option<Node>], at: NodeIndex) -> Option<&mut Node> {
+    nodes.get_mut(at.index())?.as_mut()
 }
 
 /// Folds bytes into a hash, eight at a time. Not for input that an attacker chooses to collide.

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use super::position;
 use crate::json::{self, Json};
 use crate::say::Say;
+use crate::text::one_line;
 
 /// Something that is wrong with a policy document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,14 +46,11 @@ impl Faults {
 
     /// Paths and messages, with their places in the document.
     pub(super) fn locate(found: Vec<(String, String)>, root: &Json<'_>, text: &str) -> Self {
-        // Names in a document may hold line breaks.
-        let one_line = |text: &str| -> String {
-            text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
-        };
         let mut faults: Vec<Fault> = Vec::with_capacity(found.len());
         for (path, message) in found {
             let (line, column) = position::of(&path, root, text);
             let place = faults.partition_point(|fault| (fault.line, fault.column) <= (line, column));
+            // Names in a document may hold line breaks.
             faults.insert(place, Fault { line, column, path: one_line(&path), message: one_line(&message) });
         }
         Self(faults)

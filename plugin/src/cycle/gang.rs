@@ -22,7 +22,7 @@ use crate::policy::gang::planner::NodeRow;
 use crate::policy::gang::recognise;
 use crate::reckon::Reckon;
 use crate::sorted_map::SortedMap;
-use crate::text::one_line;
+use crate::text;
 
 /// Gangs whose cut waits have been logged that are remembered.
 const MAX_LOGGED: usize = 64;
@@ -275,7 +275,7 @@ impl Gangs {
         match verdict {
             Ok(()) => Code::Success,
             Err(reason) => {
-                host.status_reason(&one_line(&reason));
+                host.status_reason(&text::reason(&reason));
                 Code::Unschedulable
             }
         }
@@ -354,6 +354,6 @@ fn request(pod: &PodInfo) -> Resources {
 }
 
 fn reject(rejection: &Rejection, host: &mut impl Host) -> Code {
-    host.status_reason(&one_line(&rejection.reason));
+    host.status_reason(&text::reason(&rejection.reason));
     if rejection.preemption_may_help { Code::Unschedulable } else { Code::UnschedulableAndUnresolvable }
 }

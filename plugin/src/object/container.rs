@@ -35,13 +35,9 @@ impl<'a> Container<'a> {
     /// Whether it wants a port of the node itself.
     pub(super) fn has_host_port(&self) -> Result<bool, wire::Error> {
         for port in self.ports.iter() {
-            let mut fields = Reader::new(port?);
-            while fields.advance() {
-                if fields.number == 2 && fields.int() > 0 {
-                    return Ok(true);
-                }
+            if wire::int(port?, 2)?.is_some_and(|port| port > 0) {
+                return Ok(true);
             }
-            fields.finish()?;
         }
         Ok(false)
     }

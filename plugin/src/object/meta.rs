@@ -37,7 +37,8 @@ impl<'a> Metadata<'a> {
                 3 => self.namespace = fields.text(),
                 5 => self.uid = fields.text(),
                 6 => self.resource_version = fields.text(),
-                8 => self.created = seconds(fields.bytes())?,
+                // The seconds of a `Time`; an empty one stands for no time.
+                8 => self.created = wire::int(fields.bytes(), 1)?,
                 9 => self.terminating = true,
                 11 => fields.note_entry(&mut self.labels),
                 12 => fields.note_entry(&mut self.annotations),
@@ -135,16 +136,4 @@ pub(super) fn last<'a>(map: Repeated<'a>, key: &str) -> Option<&'a str> {
         .last()?
         .1;
     wire::text(value).ok()
-}
-
-/// The seconds of a `Time`; an empty one stands for no time.
-fn seconds(time: &[u8]) -> Result<Option<i64>, wire::Error> {
-    let mut seconds = None;
-    let mut fields = Reader::new(time);
-    while fields.advance() {
-        if fields.number == 1 {
-            seconds = Some(fields.int());
-        }
-    }
-    fields.finish().map(|()| seconds)
 }

@@ -310,6 +310,18 @@ pub fn texts<'a>(message: &'a [u8], wanted: &mut [(u32, &mut &'a str)]) -> Resul
     fields.finish()
 }
 
+/// The integer in a field, if there is one; of several the last.
+pub fn int(message: &[u8], number: u32) -> Result<Option<i64>, Error> {
+    let mut found = None;
+    let mut fields = Reader::new(message);
+    while fields.advance() {
+        if fields.number == number {
+            found = Some(fields.int());
+        }
+    }
+    fields.finish().map(|()| found)
+}
+
 /// `bytes` as text.
 pub fn text(bytes: &[u8]) -> Result<&str, Error> {
     str::from_utf8(bytes).map_err(|_| Error::Text)

@@ -1,7 +1,7 @@
 //! When a pod was placed.
 
 use stowage::object::Pod;
-use stowage::object::wire::{Reader, Repeated, text};
+use stowage::object::wire::{Repeated, int, text};
 
 /// When the pod's `PodScheduled` condition became true, in milliseconds since 1970: the API server notes it with the
 /// binding, so that every replica and every restart of the publisher reads the same. Without it, when it was created.
@@ -15,13 +15,7 @@ fn scheduled_ms(pod: &[u8]) -> Option<i64> {
         let is = |number, expected: &str| field(condition, number).and_then(|it| text(it).ok()) == Some(expected);
         is(1, "PodScheduled") && is(2, "True")
     })?;
-    let mut time = Reader::new(field(scheduled, 4)?);
-    while time.advance() {
-        if time.number == 1 {
-            return time.int().checked_mul(1000).filter(|_| time.finish().is_ok());
-        }
-    }
-    None
+    int(field(scheduled, 4)?, 1).ok()??.checked_mul(1000)
 }
 
 fn field(message: &[u8], number: u32) -> Option<&[u8]> {

@@ -4,7 +4,7 @@
 //! is such an envelope again.
 
 use anyhow::{Context, Result, bail};
-use stowage::object::wire::{self, Reader, Repeated};
+use stowage::object::wire::{self, Repeated};
 
 use super::format::{Event, Page};
 
@@ -48,14 +48,7 @@ fn text(message: &[u8], number: u32) -> Result<String> {
 
 /// `code` of a `Status`.
 fn code(status: &[u8]) -> Result<u16> {
-    let (mut fields, mut code) = (Reader::new(status), 0);
-    while fields.advance() {
-        if fields.number == 6 {
-            code = fields.int();
-        }
-    }
-    fields.finish()?;
-    Ok(u16::try_from(code)?)
+    Ok(u16::try_from(wire::int(status, 6)?.unwrap_or(0))?)
 }
 
 #[cfg(test)]

@@ -116,16 +116,7 @@ mod tests {
 
     #[test]
     fn clustering_prefers_its_own_kind() {
-        let pod = Pod {
-            name: String::new(),
-            cpu: 0,
-            memory: 0,
-            gpus: 1,
-            milli: 500,
-            models: None,
-            gpu_spec: String::new(),
-            shape: 0,
-        };
+        let pod = Pod { gpus: 1, milli: 500, ..Pod::default() };
         let with = |kinds: &[u32]| Node { kinds: kinds.to_vec(), ..node(0, &[500, 1000], None) };
         let scores = [&[0][..], &[0, 2], &[], &[2]].map(|kinds| gpu_clustering(&with(kinds), &pod));
         assert_eq!(scores, [95, 70, 45, 20]);

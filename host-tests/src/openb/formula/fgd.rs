@@ -203,16 +203,7 @@ pub(super) mod tests {
 
     #[test]
     fn typical_pods_are_the_most_frequent_ones() {
-        let pod = |cpu| Pod {
-            name: String::new(),
-            cpu,
-            memory: 0,
-            gpus: 1,
-            milli: 1000,
-            models: None,
-            gpu_spec: String::new(),
-            shape: 0,
-        };
+        let pod = |cpu| Pod { cpu, gpus: 1, milli: 1000, ..Pod::default() };
         let pods: Vec<Pod> = (0..100).map(|i| pod(if i < 90 { 1 } else { i })).collect();
         let fgd = Fgd::new(&pods);
         // 90 of one kind and five of the ten others make 95 %.
