@@ -69,10 +69,13 @@ fn gangs_that_start_together_name_each_other_and_what_is_short() {
         }
     }
     let reasons = reasons_of(&mut world, &["actors-1", "learners-1"]);
-    let short = "needs 2 x 1 nvidia.com/gpu, room for 1 (gpu-1 has 0 free).";
+    let short = "needs 2 x 1 nvidia.com/gpu";
+    let room = "room for 1 (gpu-1 has 0 free).";
     for (reason, expected) in reasons.iter().zip([
-        format!("gang ml/actors: 2 of 2 members, starts together with gang ml/learners, {short}"),
-        format!("gang ml/learners: 2 of 2 members, starts together with gang ml/actors, which {short}"),
+        format!("gang ml/actors: 2 of 2 members, starts together with gang ml/learners, {short}, {room}"),
+        format!(
+            "gang ml/learners: 2 of 2 members, starts together with gang ml/actors, which {short} (actors-0), {room}"
+        ),
     ]) {
         assert!(reason.contains(&expected), "{reason}");
     }
@@ -88,7 +91,9 @@ fn without_node_state_it_is_said_what_is_known_of_nodes() {
     world.submit(&Spec::member("tf", 1, 2, 1));
     let known = "room for 0; 2 node(s) without node state count for one member each, \
         if this pod fits there and the member asks for no more.";
-    for (reason, short) in reasons_of(&mut world, &["tf-0", "tf-1"]).iter().zip(["1 nvidia.com/gpu", "8 cpu"]) {
+    for (reason, short) in
+        reasons_of(&mut world, &["tf-0", "tf-1"]).iter().zip(["1 nvidia.com/gpu (tf-1)", "8 cpu (tf-0)"])
+    {
         let expected = format!("gang ml/tf: 2 of 2 members, needs 1 x {short}, {known}");
         assert!(reason.contains(&expected), "{reason}");
     }
@@ -136,7 +141,8 @@ fn explain_names_the_gang_how_many_there_are_and_what_is_in_the_way() {
         .output()
         .expect("the command runs");
     let explanation: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let expected = "gang default/tf-smoke-gpu: 5 of 5 members, needs 4 x 1 nvidia.com/gpu, room for 3";
+    let expected = "gang default/tf-smoke-gpu: 5 of 5 members, needs 4 x 1 nvidia.com/gpu (tf-smoke-gpu-worker-0), \
+        room for 3";
     for reason in [&explanation["reason"], &explanation["nodes"][0]["reason"]] {
         assert!(reason.as_str().is_some_and(|reason| reason.contains(expected)), "{explanation}");
     }

@@ -256,11 +256,10 @@ impl Book {
         let (Some(gang), Some(short)) = (self.gang(at), self.gang(no_plan.gang)) else {
             return Rejection::incomplete("", 0, 0);
         };
-        let kind = self.kind(no_plan.gang, no_plan.kind);
         // Preemption for one member is worth a try only if the whole gang fits on emptier nodes.
         let empty = Question { gang: at, empty_nodes: true, ..Question::default() };
         let may_help = self.plan(&empty, facts).is_ok();
-        Rejection::no_room(gang, counts, short, &no_plan.shortage, kind, may_help, facts)
+        Rejection::no_room(gang, counts, short, no_plan, may_help, facts)
     }
 
     /// Whether the pod of this cycle is a member of a gang.

@@ -17,11 +17,20 @@ const ROUNDS_MISSED: u32 = 4;
 const SECONDS_MISSED: i64 = 20;
 
 /// Members that are alike for planning.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Kind {
     pub request: Resources,
     pub rules: u64,
     pub per_node: u32,
+    /// One of them, for reasons to name: [`Member::name`], and in letters.
+    pub example: (u64, Box<str>),
+}
+
+impl PartialEq for Kind {
+    /// Whichever member stands for it.
+    fn eq(&self, other: &Self) -> bool {
+        self.rules == other.rules && self.per_node == other.per_node && self.request == other.request
+    }
 }
 
 /// Where a member is.
@@ -191,21 +200,32 @@ impl Gang {
         self.members.binary_search_by_key(&name, |member| member.name).ok().and_then(|at| self.members.get_mut(at))
     }
 
-    /// The number of a kind, a new one if it is new.
+    /// The number of a kind, a new one if it is new. The member that comes with it stands for it if no other does.
     pub fn kind(&mut self, kind: Kind) -> u16 {
         let known = self.kinds.iter().position(|known| *known == kind);
         let at = known.unwrap_or_else(|| {
             // Numbers that no member has any more are used again, so there are never more than members.
             let unused = |at: &usize| !self.members.iter().any(|member| usize::from(member.kind) == *at);
-            let at = (0..self.kinds.len()).find(unused).unwrap_or(self.kinds.len());
-            match self.kinds.get_mut(at) {
-                Some(place) => *place = kind,
-                None => self.kinds.push(kind),
-            }
-            self.refused.retain(|refusal| usize::from(refusal.kind) != at);
-            at
+            (0..self.kinds.len()).find(unused).unwrap_or(self.kinds.len())
         });
-        u16::try_from(at).unwrap_or(u16::MAX)
+        let number = u16::try_from(at).unwrap_or(u16::MAX);
+        if known.is_none() {
+            self.refused.retain(|refusal| refusal.kind != number);
+        } else if self.example(number).is_some() {
+            return number;
+        }
+        match self.kinds.get_mut(at) {
+            Some(place) => *place = kind,
+            None => self.kinds.push(kind),
+        }
+        self.composition = self.composition.saturating_add(1);
+        number
+    }
+
+    /// The pending member that stands for its kind in reasons: the same one until it is gone or finds a place.
+    pub fn example(&self, kind: u16) -> Option<&str> {
+        let (name, letters) = &self.kinds.get(usize::from(kind))?.example;
+        self.find(*name).filter(|member| member.kind == kind && member.place == Place::Nowhere).map(|_| &**letters)
     }
 
     /// What the node has left of each resource that the kind asks for.

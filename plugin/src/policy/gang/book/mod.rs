@@ -29,6 +29,7 @@ use crate::policy::gang::membership::{MatchPolicy, Membership};
 use crate::policy::gang::planner::{NodeRow, Topology};
 use crate::reckon::Reckon;
 use crate::sorted_map::SortedMap;
+use crate::text::cut;
 
 use cycle::Cycle;
 use gang::{Gang, Kind, Member, Place, Progress, Turn};
@@ -39,6 +40,8 @@ use held::{Held, Slot};
 const MAX_GANGS: usize = 10_000;
 /// Most members that are remembered, over all gangs; some 10 MiB.
 const MAX_MEMBERS: usize = 120_000;
+/// Most letters of a member's name that reasons tell.
+const LONGEST_EXAMPLE: usize = 63;
 /// Cycles after which slots end, should there be no clock.
 const SLOT_CYCLES: u64 = 50_000;
 /// How often slots may turn the same pod away before they end, as long as the clock stands still: events that wake that
@@ -244,7 +247,9 @@ impl Book {
         let (now, clock_ms) = (self.now, self.clock_ms);
         let Some(gang) = self.gang_mut(at) else { return at };
         let known = gang.members.len();
-        let kind = gang.kind(Kind { request: pod.request.clone(), rules: pod.rules, per_node: pod.per_node });
+        let example = (name, cut(pod.name, LONGEST_EXAMPLE).into());
+        let kind = Kind { request: pod.request.clone(), rules: pod.rules, per_node: pod.per_node, example };
+        let kind = gang.kind(kind);
         gang.last_cycle = now;
         if gang.priority != pod.priority.max(gang.priority) || pod.created < gang.created {
             gang.priority = pod.priority.max(gang.priority);

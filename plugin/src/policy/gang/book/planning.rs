@@ -137,7 +137,7 @@ impl Book {
         facts: &impl Facts,
     ) -> Result<Vec<Planned>, NoPlan> {
         let Some(gang) = self.gang(question.gang) else { return Ok(Vec::new()) };
-        let nothing = Kind { request: Resources::new(), rules: 0, per_node: u32::MAX };
+        let nothing = Kind { per_node: u32::MAX, ..Kind::default() };
         let kind_of = |demand: &Demand| self.kind(demand.gang, demand.kind).unwrap_or(&nothing);
         let kinds: Vec<&Kind> = demands.iter().map(kind_of).gather();
         let fixed = question.fixed.zip(question.member).and_then(|(node, member)| {

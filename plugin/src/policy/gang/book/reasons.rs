@@ -5,7 +5,8 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::gang::{Counts, Gang, Kind};
+use super::gang::{Counts, Gang};
+use super::planning::NoPlan;
 use super::{Facts, Rejection};
 use crate::gather::Gather;
 use crate::object::{ResourceId, Resources};
@@ -47,19 +48,22 @@ impl Rejection {
         Self::for_good(reason)
     }
 
-    /// Complete, but not all find a place; `short` is the gang of which one does not, this or one that starts with it.
+    /// Complete, but not all find a place; `short` is the gang of which one does not, this or one that starts with it. Such
+    /// a member is named, unless all that wait here are of its kind: then it may be the pod itself.
     pub(super) fn no_room(
         gang: &Gang,
         counts: Counts,
         short: &Gang,
-        shortage: &Shortage,
-        kind: Option<&Kind>,
+        no_plan: &NoPlan,
         preemption_may_help: bool,
         facts: &impl Facts,
     ) -> Self {
-        let request = kind.map_or_else(String::new, |kind| one_member(&kind.request, shortage.resource, facts));
+        let NoPlan { kind, shortage, .. } = no_plan;
         let Shortage { need, room, .. } = shortage;
-        let partner = match short.key == gang.key {
+        let request = short.kinds.get(usize::from(*kind));
+        let request = request.map_or_else(String::new, |kind| one_member(&kind.request, shortage.resource, facts));
+        let own = short.key == gang.key;
+        let partner = match own {
             true => gang.together_with.first().map(|partner| (partner, "")),
             false => Some((&short.key, " which")),
         };
@@ -70,6 +74,10 @@ impl Rejection {
             reason.push(',');
         }
         say_to!(&mut reason, " needs ", need, " x ", request);
+        let only_kind = own && gang.kinds.len() < 2;
+        if let Some(example) = short.example(*kind).filter(|_| !only_kind) {
+            say_to!(&mut reason, " (", example, ")");
+        }
         if let Some(domain) = shortage.domain {
             say_to!(&mut reason, " in one domain, room for ", room, " in ", facts.domain_name(domain));
         } else {

@@ -1,4 +1,5 @@
 mod invariants;
+mod named;
 mod scale;
 mod world;
 
