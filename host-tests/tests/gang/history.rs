@@ -96,6 +96,13 @@ pub fn history() -> impl Strategy<Value = History> {
         })
 }
 
+impl Gang {
+    /// What a member asks for.
+    pub fn gpus_of(&self, index: u32) -> i64 {
+        if self.has_server && index == 0 { 0 } else { self.gpus + self.more * i64::from(index % 2) }
+    }
+}
+
 pub fn name(gang: usize) -> &'static str {
     ["a", "b", "c"][gang]
 }
@@ -130,10 +137,10 @@ impl History {
         let mut world = World::with_options(nodes, json!({}), options);
         let mut arrivals: Vec<Spec> = Vec::new();
         for (at, gang) in self.gangs.iter().enumerate() {
-            arrivals.extend((0..gang.members).map(|index| {
-                let gpus = if gang.has_server && index == 0 { 0 } else { gang.gpus + gang.more * i64::from(index % 2) };
-                Spec::member(name(at), index, gang.min, gpus).priority(gang.priority)
-            }));
+            arrivals.extend(
+                (0..gang.members)
+                    .map(|index| Spec::member(name(at), index, gang.min, gang.gpus_of(index)).priority(gang.priority)),
+            );
         }
         let singles = self.singles.iter().enumerate();
         let priority = if self.singles_first { 2 } else { 0 };
@@ -163,15 +170,7 @@ impl History {
             };
             world.sim.at(self.time(*at), change);
         }
-        world.run();
-        // A quiet cluster has no clock. These let it pass the time after which slots end that nobody comes for.
-        for _ in 0..4 {
-            world.clock = world.sim.now() + Duration::from_secs(40);
-            world.submit(&Spec::single("tick", 0));
-            world.clock += Duration::from_secs(1);
-            world.delete("tick");
-            world.run();
-        }
+        world.run_until_slots_end();
         world
     }
 }

@@ -180,6 +180,18 @@ impl World {
         rest
     }
 
+    /// A quiet cluster has no clock. Pods that come and go let it pass the time after which slots end that nobody comes for.
+    pub fn run_until_slots_end(&mut self) {
+        self.run();
+        for _ in 0..4 {
+            self.clock = self.sim.now() + Duration::from_secs(40);
+            self.submit(&Spec::single("tick", 0));
+            self.clock += Duration::from_secs(1);
+            self.delete("tick");
+            self.run();
+        }
+    }
+
     pub fn pod(&self, name: &str) -> Option<&StoredPod> {
         self.sim.pod(&format!("ml/{name}"))
     }

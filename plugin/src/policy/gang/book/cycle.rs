@@ -106,7 +106,7 @@ impl Book {
         self.now = self.now.saturating_add(1);
         self.clock_ms = clock_ms;
         self.current = Cycle { uid, request: request.clone(), ..Cycle::default() };
-        self.expire(uid);
+        self.expire(uid, facts);
         self.sweep(facts);
     }
 
@@ -139,7 +139,7 @@ impl Book {
             let rejection = Rejection::incomplete(&gang.key, have, min);
             if !gang.has_started(counts) {
                 // Members of a complete gang were deleted before any was bound.
-                self.drop_slots(at);
+                self.drop_slots(at, facts);
             }
             return Some(Verdict::Rejected(rejection));
         }
@@ -165,7 +165,7 @@ impl Book {
             let strict = gang.mode == Mode::Strict;
             self.put(at, name, Place::Nowhere);
             if strict && !started {
-                self.drop_slots(at);
+                self.drop_slots(at, facts);
             }
             let clock_ms = self.clock_ms;
             if let Some(gang) = self.gang_mut(at) {

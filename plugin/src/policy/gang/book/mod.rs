@@ -10,6 +10,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 mod cycle;
@@ -375,20 +376,21 @@ impl Book {
         }
     }
 
-    /// Ends all slots of a gang.
-    fn drop_slots(&mut self, at: usize) {
+    /// Ends all slots of a gang; while none of its group runs, those of the whole group, which would start in part otherwise.
+    fn drop_slots(&mut self, at: usize, facts: &impl Facts) {
+        let under_way = self.gang(at).is_some_and(|gang| self.is_under_way(gang, facts).0);
         let mut freed = Vec::new();
-        if let Some(gang) = self.gang_mut(at) {
-            for member in &mut gang.members {
+        for at in if under_way { vec![at] } else { self.unit(at) } {
+            for member in self.gang_mut(at).map(|gang| &mut gang.members).into_iter().flatten() {
                 if let Place::Slot(node) = member.place {
-                    freed.push((node, member.kind));
+                    freed.push((node, Slot { gang: at, kind: member.kind }));
                     member.place = Place::Nowhere;
                     member.directed = false;
                 }
             }
         }
-        for (node, kind) in freed {
-            self.held.remove(node, Slot { gang: at, kind });
+        for (node, slot) in freed {
+            self.held.remove(node, slot);
         }
     }
 
@@ -414,7 +416,7 @@ impl Book {
     }
 
     /// Ends slots of gangs in which nothing happens any more.
-    fn expire(&mut self, uid: u64) {
+    fn expire(&mut self, uid: u64, facts: &impl Facts) {
         let (now, clock_ms) = (self.now, self.clock_ms);
         for at in self.held.holders() {
             let Some(gang) = self.gang_mut(at) else { continue };
@@ -431,7 +433,7 @@ impl Book {
                 if gang.members.iter().any(|member| member.failed) { TURNED_AWAY_AFTER_FAILURE } else { TURNED_AWAY };
             let in_the_way = progress.turned_away.iter().any(|(pod, times, _)| *pod == uid && *times >= most);
             if by_clock || by_cycles || in_the_way {
-                self.drop_slots(at);
+                self.drop_slots(at, facts);
             }
         }
     }

@@ -23,7 +23,7 @@ impl Book {
 
     /// Of the gang and those that start together with it: whether members run, and whether they only can because all were
     /// complete once while one is still below its minimum.
-    fn is_under_way(&self, gang: &Gang, facts: &impl Facts) -> (bool, bool) {
+    pub(super) fn is_under_way(&self, gang: &Gang, facts: &impl Facts) -> (bool, bool) {
         let (mut runs, mut started, mut below_min) = (false, false, false);
         let mut count = |gang: &Gang| {
             let counts = gang.counts(facts);

@@ -112,7 +112,7 @@ impl Book {
                 if !collides {
                     continue;
                 }
-                self.drop_slots(slot.gang);
+                self.drop_slots(slot.gang, facts);
             }
         }
     }
