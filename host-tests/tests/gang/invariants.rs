@@ -6,6 +6,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use stowage_host::simulation::{Attempt, Options, StoredPod};
+
 use super::history::{Disturbance, Gang, History, NodeState, history, name};
 use super::world::{Spec, World};
 
@@ -33,6 +35,7 @@ impl History {
             assert!(reason.contains(&format!("gang ml/{name}: ")), "{name} waits for {reason:?}");
         }
         self.check_start(world, name, gang);
+        self.check_goes_on(world, name, gang);
         // I3, I6: what fits runs. Without node state a new module does not know of members that run.
         let waiting: Vec<_> = members.iter().filter(|pod| pod.info.node_name().is_none()).collect();
         let complete = members.len() >= min;
@@ -69,7 +72,9 @@ impl History {
         let in_the_middle = |time: Duration| *first <= time && last.is_none_or(|last| time <= *last);
         // They have them from when the first is let through, some milliseconds before it is bound.
         let lost = nodes_lost.flat_map(|time| [time, time + Duration::from_millis(5)]);
-        if self.times(|it| matches!(it, Disturbance::Restart)).chain(lost).any(in_the_middle) {
+        if self.times(|it| matches!(it, Disturbance::Restart)).chain(lost).any(in_the_middle)
+            || self.rests_on_what_another_module_gave_away(world, *first)
+        {
             return;
         }
         let Some(last) = last else {
@@ -80,6 +85,47 @@ impl History {
         let longest = Duration::from_secs(12 * (1 + faults as u64)) + self.time_of_an_eviction(world);
         if vanished == 0 {
             assert!(*last - *first <= longest, "{name} took {:?} to start{}", *last - *first, world.story());
+        }
+    }
+
+    /// Whether a gang that was first bound at this time was planned on node state from before a restart, by a module that could
+    /// not tell that there had been one: whoever it had met by then had not yet been told of being turned away.
+    fn rests_on_what_another_module_gave_away(&self, world: &World, first: Duration) -> bool {
+        let NodeState::Lag(ms) = self.node_state else { return false };
+        // From a cycle to the binding, or to the pod's condition.
+        let latency = Options::default().bind_latency;
+        let planned = first.saturating_sub(latency);
+        let warns = |pod: &&StoredPod, restart: Duration| {
+            let told = |it: &Attempt| it.result.is_err() && it.time + latency <= restart;
+            let came = |it: &Attempt| {
+                let ended = if it.result.is_ok() { it.time.saturating_sub(latency) } else { it.time };
+                restart < ended && ended <= planned
+            };
+            pod.attempts.iter().any(told) && pod.attempts.iter().any(came)
+        };
+        self.times(|it| matches!(it, Disturbance::Restart)).any(|restart| {
+            let caught_up = restart + Duration::from_millis(ms.into()) + 2 * latency;
+            let pods = world.sim.pods();
+            let mut members = pods.iter().filter(|pod| !pod.info.object.name().starts_with("single"));
+            restart <= planned && planned <= caught_up && !members.any(|pod| warns(pod, restart))
+        })
+    }
+
+    /// I5: a gang that runs below its minimum, since a restart, a lost node or a deletion took the rest, goes on as far as there
+    /// is room.
+    fn check_goes_on(&self, world: &World, name: &str, gang: &Gang) {
+        let running = world.running(name);
+        // Without node state a new module does not know of members that run.
+        let unknown = matches!(self.node_state, NodeState::None) && self.has(|it| matches!(it, Disturbance::Restart));
+        if running == 0 || running >= gang.min as usize || unknown {
+            return;
+        }
+        let free = world.free();
+        for index in 0..gang.members {
+            let waits = world.pod(&format!("{name}-{index}")).is_some_and(|pod| pod.info.node_name().is_none());
+            let room = free.values().any(|free| *free >= gang.gpus_of(index));
+            let missing = gang.min as usize - running;
+            assert!(!(waits && room), "{name}-{index} fits, {missing} are missing, it waits{}", world.story());
         }
     }
 
