@@ -100,6 +100,33 @@ fn without_node_state_it_is_said_what_is_known_of_nodes() {
 }
 
 #[test]
+fn what_nothing_limits_is_not_listed() {
+    // Best-effort pods have thresholds, and of the nodes' use nothing is known.
+    let options = Options { node_state: NodeStateMode::None, ..Options::default() };
+    let mut world = World::with_options([node("gpu-1", 8)], json!({}), options);
+    for index in 0..2 {
+        let amounts = json!({"requests": {GPU: "2"}, "limits": {GPU: "2"}});
+        let best_effort = json!({"containers": [{"name": "main", "resources": amounts}]});
+        world.submit(&Spec::member("a", index, 2, 2).with(best_effort));
+    }
+    let expected = "gang ml/a: 2 of 2 members, needs 2 x 2 nvidia.com/gpu, room for 1; 1 node(s) without node state";
+    for reason in reasons_of(&mut world, &["a-0", "a-1"]) {
+        assert!(reason.contains(expected), "{reason}");
+    }
+}
+
+#[test]
+fn beyond_the_minimum_it_is_the_scheduler_that_says_why() {
+    let mut world = World::of(&[3]);
+    world.gang("a", 2, 1);
+    world.run();
+    assert_eq!(world.running("a"), 2);
+    world.submit(&Spec::member("a", 2, 2, 2));
+    let reasons = reasons_of(&mut world, &["a-2"]);
+    assert!(reasons[0].starts_with("0/1 nodes are available: 1 Insufficient nvidia.com/gpu."), "{reasons:?}");
+}
+
+#[test]
 fn members_that_ask_for_nothing_need_a_pod_s_place() {
     let amounts = json!({"cpu": "4", "memory": "4Gi", "pods": "2", GPU: "0"});
     let small = json!({"metadata": {"name": "small"}, "status": {"allocatable": amounts}});

@@ -11,6 +11,7 @@ use crate::cluster::{Cluster, Footprint, Node, NodeIndex, node_state, pod_class}
 use crate::config::Policy;
 use crate::host::{Code, Host, Severity};
 use crate::object::{ResourceId, ResourceNames, Resources};
+use crate::policy::gang::book::PLENTY;
 use crate::policy::qos::budget::{self, Budget};
 use crate::policy::qos::class::{Class, PodClass};
 use crate::policy::qos::filter::{self, NodeThresholds, Pod, Reclaimed, Rejection};
@@ -26,8 +27,6 @@ const N: usize = pod_class::RECLAIMED.len();
 const MOST_NAMED: u32 = 16;
 /// Pods with a contradiction that are remembered to have been logged: as many as a byte counts.
 const MOST_LOGGED: usize = 256;
-/// Of a budget without a limit: more than any pods ask for, and small enough to reckon with.
-const PLENTY: i64 = 1 << 50;
 
 /// The QoS part of the policy, and the question of this cycle.
 #[derive(Debug)]

@@ -51,6 +51,9 @@ const TURNED_AWAY: u32 = 5;
 /// The same while a member waits after a failed bind, which no event shortens.
 const TURNED_AWAY_AFTER_FAILURE: u32 = 20;
 
+/// What is free of a resource that nothing limits: more than any pods ask for, and small enough to reckon with.
+pub const PLENTY: i64 = 1 << 50;
+
 /// What decisions need to know of the cluster.
 pub trait Facts {
     /// One more than the largest row in use.

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::gang::{Counts, Gang};
 use super::planning::NoPlan;
-use super::{Facts, Rejection};
+use super::{Facts, PLENTY, Rejection};
 use crate::gather::Gather;
 use crate::object::{ResourceId, Resources};
 use crate::policy::gang::planner::Shortage;
@@ -123,12 +123,13 @@ pub(super) fn needed_by_siblings(node: &str, gang: &str) -> String {
     say!(node, ": needed by other members of gang ", gang)
 }
 
-/// What one member asks for: of the resource that is short, or of all; its place, if that is all it asks for.
+/// What one member asks for: of the resource that is short, or of all that some node limits; its place, if that is all.
 fn one_member(request: &Resources, short: Option<ResourceId>, facts: &impl Facts) -> String {
     if let Some(id) = short {
         return named(request.get(id), id, facts);
     }
-    let all = request.iter().filter(|(id, value)| *id != ResourceId::PODS && *value > 0);
+    let limits = |id| (0..facts.rows()).any(|node| facts.exists(node) && facts.free(node, id) < PLENTY);
+    let all = request.iter().filter(|(id, value)| *id != ResourceId::PODS && *value > 0 && limits(*id));
     let all: Vec<String> = all.map(|(id, value)| named(value, id, facts)).gather();
     match all.as_slice() {
         [] => named(1, ResourceId::PODS, facts),
@@ -153,13 +154,37 @@ fn amount(value: i64, id: ResourceId) -> String {
             _ => say!(value, "m"),
         };
     }
-    if id == ResourceId::MEMORY || id == ResourceId::EPHEMERAL_STORAGE {
-        for (bits, unit) in [(40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")] {
-            let whole = value.checked_shr(bits).unwrap_or(0);
-            if whole > 0 && whole.checked_shl(bits) == Some(value) {
-                return say!(whole, unit);
-            }
+    for (bits, unit) in [(40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")] {
+        let whole = value.checked_shr(bits).unwrap_or(0);
+        let in_bytes = bits > 10 || id == ResourceId::MEMORY || id == ResourceId::EPHEMERAL_STORAGE;
+        if in_bytes && whole > 0 && whole.checked_shl(bits) == Some(value) {
+            return say!(whole, unit);
         }
     }
     say!(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::ResourceNames;
+
+    #[test]
+    fn amounts_are_as_people_write_them() {
+        let mut names = ResourceNames::default();
+        let [gpus, bytes] = ["nvidia.com/gpumem", "bytes of memory below the BE threshold"]
+            .map(|name| names.intern(name).expect("a number"));
+        for (value, id, expected) in [
+            (1500, ResourceId::CPU, "1500m"),
+            (2000, ResourceId::CPU, "2"),
+            (3 << 30, ResourceId::MEMORY, "3Gi"),
+            (5 << 10, ResourceId::MEMORY, "5Ki"),
+            ((1 << 30) + 1, ResourceId::MEMORY, "1073741825"),
+            (200 << 20, bytes, "200Mi"),
+            // In units of its own.
+            (16 << 10, gpus, "16384"),
+        ] {
+            assert_eq!(amount(value, id), expected);
+        }
+    }
 }
