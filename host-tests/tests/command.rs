@@ -352,6 +352,10 @@ fn cases_that_cannot_fail_are_faults() {
     for file in ["cluster.yaml", "workload.yaml"] {
         std::fs::copy(example(file), folder.join(file)).unwrap();
     }
+    let later = "kind: Pod\nmetadata: {name: later}\nspec: {containers: [{name: c}]}\n";
+    std::fs::write(folder.join("later.yaml"), later).unwrap();
+    let group = "apiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: 2}\n";
+    std::fs::write(folder.join("group.yaml"), format!("{later}---\n{group}")).unwrap();
     for (case, message) in [
         ("about: nothing\n", "expects nothing; it can hold placements, "),
         ("seeds: 0\nplaced: 5\n", "nothing is run"),
@@ -359,6 +363,22 @@ fn cases_that_cannot_fail_are_faults() {
         ("gone: [tf-smoke-gpu-ps-1]\n", "there is no pod tf-smoke-gpu-ps-1; did you mean default/tf-smoke-gpu-ps-0?"),
         ("placed: 5\ntimeline: [{at: 1s, deletePod: nobody}]\n", "there is no pod nobody"),
         ("placed: 5\ntimeline: [{at: 1s, deleteNode: nowhere}]\n", "there is no node nowhere"),
+        ("placed: 5\ntimeline: [{at: 1s, create: later.yaml, deletePod: latter}]\n", "did you mean default/later?"),
+        ("placed: 5\ntimeline: [{at: 1s, create: later.yaml}, {at: 2s, deletePod: late*}]\n", "there is no pod late*"),
+        ("placed: 5\ntimeline: [{at: 0s, failBindings: {pod: nobody, count: 1}}]\n", "there is no pod nobody"),
+        ("placed: 5\ntimeline: [{at: 0s, failBindings: {pod: tf-*, count: 1}}]\n", "there is no pod tf-*"),
+        (
+            "placed: 5\ntimeline: [{at: 1s, create: group.yaml}]\n",
+            "group.yaml: PodGroup default/g comes too late: put it into the workload's or the cluster's file",
+        ),
+        (
+            "placed: 5\ntimeline:\n- at: 1s\n  setNode: {metadata: {name: n, labels: {a: b}}}\n",
+            "line 4 column 12: setNode n: status.allocatable is missing",
+        ),
+        (
+            "placed: 5\ntimeline:\n- {at: 1s, setNode: {metadata: {name: n}, status: {allocatable: {cpu: two}}}}\n",
+            "setNode n: status.allocatable[cpu] is \"two\"",
+        ),
     ] {
         std::fs::write(folder.join("expect.yaml"), case).unwrap();
         let output = stowage(&["test", folder.to_str().unwrap()]);

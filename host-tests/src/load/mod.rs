@@ -29,6 +29,7 @@ pub use fault::Fault;
 pub use metrics::Measured;
 pub use pod_group::PodGroup;
 pub use policy_text::{PolicyText, policies};
+pub(crate) use validate::node as check_node;
 pub use workload::{Workload, workload};
 
 /// Reads a file, or standard input if the path is `-`.

@@ -117,7 +117,7 @@ pub fn run(file: &Path, module: &Module, goldens: Goldens) -> anyhow::Result<Rep
     let policy = given(&case.policy, &usual.policy).filter(|_| case.policy != DEFAULT_POLICY);
     let workload: Vec<PathBuf> = given(&case.workload, &usual.workload).into_iter().collect();
     let trial = Trial::read(&[folder.join(&case.cluster)], &workload, policy.as_deref(), module.clone())?;
-    timeline::check_names(&case, &trial).with_context(|| file.display().to_string())?;
+    timeline::check_names(&case, &trial, folder).with_context(|| file.display().to_string())?;
     let mut failures = Vec::new();
     let mut explanations = Vec::new();
     let mut misbehaved = false;

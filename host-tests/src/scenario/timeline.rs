@@ -3,16 +3,17 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use stowage::object::Quantity;
 
 use super::expect::{Case, Expectations, at};
 use super::pattern;
 use crate::hint::did_you_mean;
-use crate::load;
+use crate::load::{self, PodGroup, Workload};
 use crate::publisher::Usage;
 use crate::scheduler::pod::key_of;
 use crate::simulation::{BindFault, Change, Simulation, milliseconds};
@@ -35,7 +36,7 @@ pub struct Step {
     #[serde(default)]
     finish_pod: Option<String>,
     /// Add a node or change one.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "node")]
     set_node: Option<Box<Node>>,
     /// Lose a node.
     #[serde(default)]
@@ -73,11 +74,27 @@ struct Faults {
     count: u32,
 }
 
-/// What a case names beyond its own words must be there: an expectation of what never was holds always.
+/// A node that is set is checked and completed like those of a cluster file. It replaces the one of its name as a whole, so
+/// it must say what it has.
+fn node<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<Node>>, D::Error> {
+    let mut node = Box::<Node>::deserialize(deserializer)?;
+    let fault = |node: &Node, why: &str| {
+        let name = node.metadata.name.as_deref().unwrap_or_default();
+        D::Error::custom(format!("setNode {name}: {why}"))
+    };
+    if !node.status.as_ref().is_some_and(|status| status.allocatable.is_some() || status.capacity.is_some()) {
+        return Err(fault(&node, "status.allocatable is missing"));
+    }
+    load::check_node(&mut node).map_err(|why| fault(&node, &why))?;
+    Ok(Some(node))
+}
+
+/// What a case names beyond its own words must be there: an expectation of what never was holds always, and an event that
+/// concerns nobody proves nothing.
 ///
 /// # Errors
-/// The first name that is nowhere.
-pub fn check_names(case: &Case, trial: &Trial) -> anyhow::Result<()> {
+/// The first name that is nowhere, or what a file that a step creates holds in vain.
+pub fn check_names(case: &Case, trial: &Trial, folder: &Path) -> anyhow::Result<()> {
     let steps = || case.timeline.iter();
     let added = steps().filter_map(|step| step.set_node.as_ref());
     let nodes: Vec<&str> = trial
@@ -95,17 +112,42 @@ pub fn check_names(case: &Case, trial: &Trial) -> anyhow::Result<()> {
             bail!("there is no node {node}{}", did_you_mean(node, nodes.iter().copied()));
         }
     }
-    if steps().any(|step| step.create.is_some()) {
-        return Ok(());
-    }
-    let pods: Vec<String> = trial.cluster.pods.iter().chain(&trial.workload.pods).map(|pod| key_of(&pod.pod)).collect();
-    let gone = case.expectations().flat_map(|expected| &expected.gone);
-    for name in gone.chain(steps().flat_map(|step| step.delete_pod.iter().chain(&step.finish_pod))) {
-        if !pods.iter().any(|pod| pattern::pod(name, pod)) {
-            bail!("there is no pod {name}{}", did_you_mean(&pattern::full(name), pods.iter().map(String::as_str)));
+    let mut pods: Vec<String> =
+        trial.cluster.pods.iter().chain(&trial.workload.pods).map(|pod| key_of(&pod.pod)).collect();
+    let at_first = pods.len();
+    for file in steps().filter_map(|step| step.create.as_ref()) {
+        let created = created(file, trial, folder)?;
+        if let Some(group) = created.pod_groups.first() {
+            let PodGroup { namespace, name, .. } = group;
+            bail!(
+                "{file}: PodGroup {namespace}/{name} comes too late: put it into the workload's or the cluster's file"
+            );
         }
+        pods.extend(created.pods.iter().map(|pod| key_of(&pod.pod)));
+    }
+    let check = |name: &str, pods: &[String], is_meant: &dyn Fn(&str) -> bool| {
+        let hint = || did_you_mean(&pattern::full(name), pods.iter().map(String::as_str));
+        ensure!(pods.iter().any(|pod| is_meant(pod)), "there is no pod {name}{}", hint());
+        Ok(())
+    };
+    for name in case.expectations().flat_map(|expected| &expected.gone) {
+        check(name, &pods, &|pod| pattern::pod(name, pod))?;
+    }
+    for name in steps().flat_map(|step| step.delete_pod.iter().chain(&step.finish_pod)) {
+        // A pattern does not mean pods that are yet to come.
+        let known = if name.contains('*') { &pods[..at_first] } else { &pods };
+        check(name, known, &|pod| pattern::pod(name, pod))?;
+    }
+    for name in steps().filter_map(|step| step.fail_bindings.as_ref()?.pod.as_ref()) {
+        check(name, &pods, &|pod| pattern::full(name) == pod)?;
     }
     Ok(())
+}
+
+/// What a step creates.
+fn created(file: &str, trial: &Trial, folder: &Path) -> anyhow::Result<Workload> {
+    let source = load::read(&folder.join(file))?;
+    Ok(load::workload(&[source], &trial.cluster.priorities)?)
 }
 
 /// Puts the steps into the simulation's own timeline.
@@ -121,16 +163,13 @@ pub fn schedule(simulation: &mut Simulation, steps: &[Step], trial: &Trial, fold
 fn changes(step: &Step, trial: &Trial, folder: &Path) -> anyhow::Result<Vec<Change>> {
     let mut changes = Vec::new();
     if let Some(file) = &step.create {
-        let source = load::read(&folder.join(file))?;
-        let workload = load::workload(&[source], &trial.cluster.priorities)?;
-        changes.extend(workload.pods.iter().map(|pod| Change::CreatePod(copy(pod))));
+        changes.extend(created(file, trial, folder)?.pods.iter().map(|pod| Change::CreatePod(copy(pod))));
     }
     let known = || trial.cluster.pods.iter().chain(&trial.workload.pods).map(|pod| key_of(&pod.pod));
     let meant = |name: &String| {
         // A pattern means every pod of the files that it fits; a name may be of a pod that is yet to come.
         let pods: Vec<String> = known().filter(|key| pattern::pod(name, key)).collect();
-        let full = if name.contains('/') { name.clone() } else { format!("default/{name}") };
-        if pods.is_empty() { vec![full] } else { pods }
+        if pods.is_empty() { vec![pattern::full(name).into()] } else { pods }
     };
     changes.extend(step.delete_pod.iter().flat_map(meant).map(Change::DeletePod));
     changes.extend(step.finish_pod.iter().flat_map(meant).map(Change::FinishPod));
@@ -143,7 +182,10 @@ fn changes(step: &Step, trial: &Trial, folder: &Path) -> anyhow::Result<Vec<Chan
         changes.push(Change::Usage { node: measured.node.clone(), usage });
     }
     if let Some(faults) = &step.fail_bindings {
-        changes.push(Change::FailBindings(BindFault { pod: faults.pod.clone(), count: faults.count }));
+        changes.push(Change::FailBindings(BindFault {
+            pod: faults.pod.as_deref().map(|pod| pattern::full(pod).into()),
+            count: faults.count,
+        }));
     }
     if let Some(mode) = &step.node_state {
         changes.push(Change::NodeState(mode.parse().map_err(anyhow::Error::msg)?));
