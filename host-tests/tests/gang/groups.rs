@@ -17,7 +17,7 @@ use super::world::{Spec, World, lag, node};
 struct Case {
     /// GPUs of the nodes at the start.
     nodes: Vec<i64>,
-    groups: Vec<Vec<Gang>>,
+    groups: Vec<Group>,
     /// Pods by themselves, in everybody's way.
     singles: Vec<i64>,
     node_state: NodeState,
@@ -28,6 +28,15 @@ struct Case {
     /// What happens meanwhile, so many times the pace into it.
     meanwhile: Vec<(u16, Event)>,
     seed: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Group {
+    gangs: Vec<Gang>,
+    priority: i32,
+    /// Koordinator's annotations of all members, if they have any.
+    mode: Option<&'static str>,
+    match_policy: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +61,14 @@ fn case() -> impl Strategy<Value = Case> {
         min,
         gpus,
     });
+    let mode = prop_oneof![3 => Just(None), 1 => Just(Some("NonStrict"))];
+    let match_policy = prop_oneof![
+        2 => Just(None),
+        1 => Just(Some("waiting-and-running")),
+        1 => Just(Some("only-waiting")),
+    ];
+    let group = (prop::collection::vec(gang, 2..4), 0..2_i32, mode, match_policy)
+        .prop_map(|(gangs, priority, mode, match_policy)| Group { gangs, priority, mode, match_policy });
     let node_state = prop_oneof![
         3 => Just(NodeState::Exact),
         3 => (1..30_000_u16).prop_map(NodeState::Lag),
@@ -60,7 +77,7 @@ fn case() -> impl Strategy<Value = Case> {
     let event = prop_oneof![Just(Event::BindingFails), (1..9_i64).prop_map(Event::NodeAdded)];
     (
         prop::collection::vec(0..9_i64, 1..5),
-        prop::collection::vec(prop::collection::vec(gang, 2..4), 1..3),
+        prop::collection::vec(group, 1..3),
         prop::collection::vec(1..4_i64, 0..3),
         node_state,
         prop_oneof![2 => Just(1), 1 => 1..3_000_u16],
@@ -89,14 +106,23 @@ impl Case {
         let mut arrivals: Vec<Spec> =
             self.singles.iter().enumerate().map(|(at, gpus)| Spec::single(&format!("single{at}"), *gpus)).collect();
         for (at, group) in self.groups.iter().enumerate() {
-            let names: Vec<String> = (0..group.len()).map(|gang| format!("ml/{}", name(at, gang))).collect();
-            for (index, gang) in group.iter().enumerate() {
-                let key = |key: &str| format!("gang.scheduling.koordinator.sh/{key}");
+            let names: Vec<String> = (0..group.gangs.len()).map(|gang| format!("ml/{}", name(at, gang))).collect();
+            for (index, gang) in group.gangs.iter().enumerate() {
+                let mut annotations = vec![
+                    ("name", name(at, index)),
+                    ("min-available", gang.min.to_string()),
+                    ("groups", json!(names).to_string()),
+                ];
+                annotations.extend(group.mode.map(|mode| ("mode", mode.to_owned())));
+                annotations.extend(group.match_policy.map(|policy| ("match-policy", policy.to_owned())));
                 arrivals.extend((0..gang.members).map(|member| {
-                    Spec::single(&format!("{}-{member}", name(at, index)), gang.gpus)
-                        .annotation(&key("name"), &name(at, index))
-                        .annotation(&key("min-available"), &gang.min.to_string())
-                        .annotation(&key("groups"), &json!(names).to_string())
+                    // Preemption takes no group as a whole.
+                    let spec = Spec::single(&format!("{}-{member}", name(at, index)), gang.gpus)
+                        .priority(group.priority)
+                        .with(json!({"preemptionPolicy": "Never"}));
+                    annotations.iter().fold(spec, |spec, (key, value)| {
+                        spec.annotation(&format!("gang.scheduling.koordinator.sh/{key}"), value)
+                    })
                 }));
             }
         }
@@ -136,15 +162,15 @@ impl Case {
     fn check(&self) {
         let world = self.run();
         for (at, group) in self.groups.iter().enumerate() {
-            let gangs = || group.iter().enumerate();
+            let gangs = || group.gangs.iter().enumerate();
             let running = |gang: usize| world.running(&name(at, gang));
             let all_start = gangs().all(|(gang, it)| running(gang) >= it.min as usize);
             let none_starts = gangs().all(|(gang, _)| running(gang) == 0);
             assert!(all_start || none_starts, "a part of group {at} runs{}", world.story());
-            let complete = group.iter().all(|gang| gang.members >= gang.min);
-            let small = group.iter().all(|gang| gang.gpus == 1);
+            let complete = group.gangs.iter().all(|gang| gang.members >= gang.min);
+            let small = group.gangs.iter().all(|gang| gang.gpus == 1);
             if !all_start && complete && small {
-                let needs: u32 = group.iter().map(|gang| gang.min).sum();
+                let needs: u32 = group.gangs.iter().map(|gang| gang.min).sum();
                 let room = self.room(&world);
                 assert!(room < needs.into(), "group {at} needs {needs} GPUs of {room} and waits{}", world.story());
             }

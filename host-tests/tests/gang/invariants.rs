@@ -15,14 +15,13 @@ impl History {
     fn check(&self) {
         let world = self.run();
         let members_vanish = self.has(|it| matches!(it, Disturbance::MemberDeleted(_) | Disturbance::NodeLost(_)));
-        let interrupted = members_vanish || self.has(|it| matches!(it, Disturbance::Restart));
         for (at, gang) in self.gangs.iter().enumerate() {
-            self.check_gang(&world, name(at), gang, interrupted, members_vanish);
+            self.check_gang(&world, name(at), gang, members_vanish);
         }
         Self::check_nothing_is_held(world);
     }
 
-    fn check_gang(&self, world: &World, name: &str, gang: &Gang, interrupted: bool, members_vanish: bool) {
+    fn check_gang(&self, world: &World, name: &str, gang: &Gang, members_vanish: bool) {
         let min = gang.min as usize;
         let members = world.members(name);
         let running = world.running(name);
@@ -36,7 +35,7 @@ impl History {
         }
         self.check_start(world, name, gang);
         self.check_goes_on(world, name, gang);
-        // I3, I6: what fits runs. Without node state a new module does not know of members that run.
+        // I3, I6: what fits runs.
         let waiting: Vec<_> = members.iter().filter(|pod| pod.info.node_name().is_none()).collect();
         let complete = members.len() >= min;
         let servers = waiting.iter().filter(|pod| gang.has_server && pod.info.object.name().ends_with("-0")).count();
@@ -48,7 +47,7 @@ impl History {
         let workers_wait = waiting.len() > servers;
         let counted = if one_each && running == 0 { min } else { workers_needed };
         let fits = room >= counted as i64 && !free.is_empty();
-        if !waiting.is_empty() && complete && workers_wait && !(one_each && interrupted) {
+        if !waiting.is_empty() && complete && workers_wait && !self.loses_sight_of_who_runs() {
             assert!(!fits, "{name} ({running} of {min} running) fits and waits{}", world.story());
         }
     }
@@ -115,9 +114,7 @@ impl History {
     /// is room.
     fn check_goes_on(&self, world: &World, name: &str, gang: &Gang) {
         let running = world.running(name);
-        // Without node state a new module does not know of members that run.
-        let unknown = matches!(self.node_state, NodeState::None) && self.has(|it| matches!(it, Disturbance::Restart));
-        if running == 0 || running >= gang.min as usize || unknown {
+        if running == 0 || running >= gang.min as usize || self.loses_sight_of_who_runs() {
             return;
         }
         let free = world.free();
@@ -127,6 +124,11 @@ impl History {
             let missing = gang.min as usize - running;
             assert!(!(waits && room), "{name}-{index} fits, {missing} are missing, it waits{}", world.story());
         }
+    }
+
+    /// Without node state a new module does not know of members that run.
+    fn loses_sight_of_who_runs(&self) -> bool {
+        matches!(self.node_state, NodeState::None) && self.has(|it| matches!(it, Disturbance::Restart))
     }
 
     /// A victim takes its time to leave, and its place is known to be free when node state says so.
