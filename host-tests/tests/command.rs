@@ -182,6 +182,35 @@ fn a_pod_on_a_node_that_is_not_there_is_left_out() {
 }
 
 #[test]
+fn annotations_of_other_policies_are_noted_once_a_key() {
+    let pod = |name: &str, policy: &str| {
+        format!(
+            "kind: Pod\nmetadata: {{name: {name}, annotations: {{hami.io/node-scheduler-policy: {policy}}}}}\n\
+             spec: {{containers: [{{name: c}}]}}\n---\n"
+        )
+    };
+    let pods = pod("a", "pack") + &pod("b", "spread") + &pod("c", "pack");
+    let expected = "note: 3 pod(s) have HAMi's annotation hami.io/node-scheduler-policy (\"pack\" x 2, \"spread\" x 1), \
+                    which nothing here reads: the policy packs\n";
+    for command in [&["run"][..], &["explain", "a"]] {
+        let output = stowage_with(&pods, &[command, &["-c", &example("cluster.yaml"), "-w", "-"]].concat());
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), expected), "{command:?}");
+    }
+    // In a folder of cases, once for all of them.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("foreign-case");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(example("cluster.yaml"), folder.join("cluster.yaml")).unwrap();
+    std::fs::write(folder.join("workload.yaml"), pods).unwrap();
+    for case in ["expect.yaml", "expect-again.yaml"] {
+        std::fs::write(folder.join(case), "placed: 3\n").unwrap();
+    }
+    let output = stowage(&["test", folder.to_str().unwrap()]);
+    let expected = expected.replace("note: ", &format!("note: {}: ", folder.display()));
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), expected));
+    assert!(stdout(&output).ends_with("2 of 2 cases hold\n"), "{}", stdout(&output));
+}
+
+#[test]
 fn a_pod_that_is_being_deleted_says_so() {
     let pod =
         "kind: Pod\nmetadata: {name: p, deletionTimestamp: 2026-01-01T00:00:00Z}\nspec: {containers: [{name: c}]}\n";

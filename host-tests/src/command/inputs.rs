@@ -84,7 +84,7 @@ impl Inputs {
             let files: Vec<String> = self.cluster.iter().map(|path| path.display().to_string()).collect();
             bail!("there is no Node in {}", files.join(", "));
         }
-        for note in trial.cluster.notes.iter().chain(&trial.workload.notes) {
+        for note in trial.notes() {
             output::say(format_args!("note: {note}"));
         }
         Ok(trial)

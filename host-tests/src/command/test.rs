@@ -1,5 +1,6 @@
 //! `stowage test`: scenario folders against their expectations.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Value, json};
 
-use super::output::line;
+use super::output::{line, say};
 use super::watch::watch;
 use super::{BAD_INPUT, EXPECTATION_FAILED, MODULE_MISBEHAVED};
 use crate::scenario::{self, Explanation, Goldens};
@@ -85,6 +86,7 @@ fn run_once(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let mut done = Vec::new();
     let mut misbehaved = false;
+    let mut noted = BTreeSet::new();
     for file in cases {
         let start = Instant::now();
         let (report, fault) = match scenario::run(&file, &module, goldens(args, &file)) {
@@ -92,6 +94,13 @@ fn run_once(args: &Args) -> anyhow::Result<ExitCode> {
             Err(error) => (None, Some(format!("{error:#}"))),
         };
         misbehaved |= report.as_ref().is_some_and(|report| report.misbehaved);
+        // Variants share their files, and so what is to be said of them.
+        let folder = file.parent().unwrap_or(&file).display().to_string();
+        for note in report.iter().flat_map(|report| &report.notes) {
+            if noted.insert((folder.clone(), note.clone())) {
+                say(format_args!("note: {folder}: {note}"));
+            }
+        }
         let (failures, explanations) = report.map(|report| (report.failures, report.explanations)).unwrap_or_default();
         let case = Done { file, took: start.elapsed(), failures, explanations, fault };
         if args.output == Format::Table {

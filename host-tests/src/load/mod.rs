@@ -9,6 +9,7 @@ mod decode;
 mod document;
 mod fault;
 mod metrics;
+mod other_policies;
 mod pod_group;
 mod policy_text;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use cluster::{Cluster, Priorities, cluster};
 pub use document::{Document, Source};
 pub use fault::Fault;
 pub use metrics::Measured;
+pub use other_policies::notes as notes_of_other_policies;
 pub use pod_group::PodGroup;
 pub use policy_text::{PolicyText, policies};
 pub(crate) use validate::node as check_node;

@@ -58,6 +58,8 @@ pub struct Report {
     pub file: PathBuf,
     /// With how many seeds it was run.
     pub seeds: u64,
+    /// Oddities of its files that do not keep it from being run.
+    pub notes: Vec<String>,
     /// What was not as expected; empty if the case holds.
     pub failures: Vec<String>,
     /// Whether the module answered with an error where no sound module does.
@@ -137,7 +139,8 @@ pub fn run(file: &Path, module: &Module, goldens: Goldens) -> anyhow::Result<Rep
     if file.ends_with("expect.yaml") {
         failures.extend(golden(folder, &trial, &case, goldens)?);
     }
-    Ok(Report { file: file.to_owned(), seeds: case.seeds, failures, misbehaved, explanations })
+    let notes = trial.notes().cloned().collect();
+    Ok(Report { file: file.to_owned(), seeds: case.seeds, notes, failures, misbehaved, explanations })
 }
 
 /// A case with one seed.

@@ -87,6 +87,9 @@ impl Trial {
         }
         let notes = cluster.leave_out_strays(&mut workload.pods);
         workload.notes.extend(notes);
+        let waiting = cluster.pods.iter().filter(|pod| !pod.is_bound());
+        let notes = load::notes_of_other_policies(waiting.chain(&workload.pods).map(|pod| &**pod));
+        workload.notes.extend(notes);
         let policy = policy.map(|path| read_policy(path, &module)).transpose()?.unwrap_or_default();
         Ok(Self { cluster: Rc::new(cluster), workload: Rc::new(workload), module, policy })
     }
@@ -134,6 +137,11 @@ impl Trial {
             time += CREATION_INTERVAL;
         }
         Ok(simulation)
+    }
+
+    /// Oddities of the files that do not keep them from being used.
+    pub fn notes(&self) -> impl Iterator<Item = &String> {
+        self.cluster.notes.iter().chain(&self.workload.notes)
     }
 
     /// Makes the module, as the scheduler does when it starts.
