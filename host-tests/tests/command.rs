@@ -201,11 +201,14 @@ fn annotations_of_other_policies_are_noted_once_a_key() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::copy(example("cluster.yaml"), folder.join("cluster.yaml")).unwrap();
     std::fs::write(folder.join("workload.yaml"), pods).unwrap();
+    std::fs::write(folder.join("later.yaml"), pod("d", "binpack")).unwrap();
     for case in ["expect.yaml", "expect-again.yaml"] {
-        std::fs::write(folder.join(case), "placed: 3\n").unwrap();
+        std::fs::write(folder.join(case), "placed: 4\ntimeline: [{at: 1s, create: later.yaml}]\n").unwrap();
     }
     let output = stowage(&["test", folder.to_str().unwrap()]);
     let expected = expected.replace("note: ", &format!("note: {}: ", folder.display()));
+    let expected =
+        expected.clone() + &expected.replace("3 pod", "1 pod").replace("\"pack\" x 2, \"spread\"", "\"binpack\"");
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), expected));
     assert!(stdout(&output).ends_with("2 of 2 cases hold\n"), "{}", stdout(&output));
 }

@@ -10,6 +10,7 @@ use stowage::cluster::node_state::{ANNOTATION, NodeState, Usage};
 use super::document::{Document, Seen, Source};
 use super::fault::Fault;
 use super::metrics::{Measured, NodeMetric, NodeMetrics};
+use super::other_policies;
 use super::pod_group::{Manifest, PodGroup, has_pod_groups};
 use super::trim::trim;
 use super::validate;
@@ -131,6 +132,9 @@ pub fn cluster(sources: &[Source]) -> Result<Cluster, Fault> {
     let mut pods = std::mem::take(&mut cluster.pods);
     let notes = cluster.leave_out_strays(&mut pods);
     cluster.pods = pods;
+    cluster.notes.extend(notes);
+    let waiting = cluster.pods.iter().filter(|pod| !pod.is_bound());
+    let notes = other_policies::notes(waiting.map(|pod| &**pod));
     cluster.notes.extend(notes);
     Ok(cluster)
 }

@@ -28,7 +28,6 @@ pub use cluster::{Cluster, Priorities, cluster};
 pub use document::{Document, Source};
 pub use fault::Fault;
 pub use metrics::Measured;
-pub use other_policies::notes as notes_of_other_policies;
 pub use pod_group::PodGroup;
 pub use policy_text::{PolicyText, policies};
 pub(crate) use validate::node as check_node;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::cluster::{Priorities, pod};
 use super::document::{Document, Seen, Source};
 use super::fault::Fault;
+use super::other_policies;
 use super::pod_group::{Manifest, PodGroup, has_pod_groups};
 use super::unread::unread;
 use super::validate;
@@ -59,6 +60,7 @@ pub fn workload(sources: &[Source], priorities: &Priorities) -> Result<Workload,
             workload.add(&document, priorities)?;
         }
     }
+    workload.notes.extend(other_policies::notes(workload.pods.iter().map(|pod| &**pod)));
     Ok(workload)
 }
 

@@ -139,7 +139,7 @@ pub fn run(file: &Path, module: &Module, goldens: Goldens) -> anyhow::Result<Rep
     if file.ends_with("expect.yaml") {
         failures.extend(golden(folder, &trial, &case, goldens)?);
     }
-    let notes = trial.notes().cloned().collect();
+    let notes = trial.notes().cloned().chain(timeline::notes(&case, &trial, folder)?).collect();
     Ok(Report { file: file.to_owned(), seeds: case.seeds, notes, failures, misbehaved, explanations })
 }
 

@@ -150,6 +150,18 @@ fn created(file: &str, trial: &Trial, folder: &Path) -> anyhow::Result<Workload>
     Ok(load::workload(&[source], &trial.cluster.priorities)?)
 }
 
+/// What is to be said of the files that steps create.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn notes(case: &Case, trial: &Trial, folder: &Path) -> anyhow::Result<Vec<String>> {
+    let mut notes = Vec::new();
+    for file in case.timeline.iter().filter_map(|step| step.create.as_ref()) {
+        notes.extend(created(file, trial, folder)?.notes);
+    }
+    Ok(notes)
+}
+
 /// Puts the steps into the simulation's own timeline.
 pub fn schedule(simulation: &mut Simulation, steps: &[Step], trial: &Trial, folder: &Path) -> anyhow::Result<()> {
     for step in steps {

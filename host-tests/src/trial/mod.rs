@@ -87,9 +87,6 @@ impl Trial {
         }
         let notes = cluster.leave_out_strays(&mut workload.pods);
         workload.notes.extend(notes);
-        let waiting = cluster.pods.iter().filter(|pod| !pod.is_bound());
-        let notes = load::notes_of_other_policies(waiting.chain(&workload.pods).map(|pod| &**pod));
-        workload.notes.extend(notes);
         let policy = policy.map(|path| read_policy(path, &module)).transpose()?.unwrap_or_default();
         Ok(Self { cluster: Rc::new(cluster), workload: Rc::new(workload), module, policy })
     }
