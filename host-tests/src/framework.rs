@@ -39,19 +39,27 @@ pub struct Status {
     pub code: Code,
     /// Why; empty on success.
     pub reason: String,
+    /// The plugin gave no answer, or none that there is: this is what the host makes of it.
+    pub failed: bool,
 }
 
 impl Status {
     /// Go on.
     #[must_use]
     pub fn success() -> Self {
-        Self { code: Code::Success, reason: String::new() }
+        Self::new(Code::Success, "")
     }
 
     /// A status with a reason.
     #[must_use]
     pub fn new(code: Code, reason: impl Into<String>) -> Self {
-        Self { code, reason: reason.into() }
+        Self { code, reason: reason.into(), failed: false }
+    }
+
+    /// The plugin has failed.
+    #[must_use]
+    pub fn failure(reason: impl Into<String>) -> Self {
+        Self { failed: true, ..Self::new(Code::Error, reason) }
     }
 
     /// Whether the cycle goes on.

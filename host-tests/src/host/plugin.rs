@@ -125,7 +125,7 @@ impl WasmPlugin {
     fn status_of(called: Result<(u64, &mut Call), String>) -> Status {
         match called {
             Ok((answer, call)) => status(answer as i32, call),
-            Err(error) => Status::new(Code::Error, error),
+            Err(error) => Status::failure(error),
         }
     }
 
@@ -187,7 +187,7 @@ fn status(code: i32, call: &mut Call) -> Status {
     match Code::from_i32(code) {
         Some(Code::Success) => Status::success(),
         Some(code) => Status::new(code, std::mem::take(&mut call.reason)),
-        None => Status::new(Code::Error, format!("unknown status code {code}: {}", call.reason)),
+        None => Status::failure(format!("unknown status code {code}: {}", call.reason)),
     }
 }
 
@@ -238,7 +238,7 @@ impl Plugin for WasmPlugin {
         }
         match self.schedule(Export::PreFilter, |call| call.pod = Some(Rc::clone(pod))) {
             Ok((answer, call)) => (call.node_names.take(), status(answer as i32, call)),
-            Err(error) => (None, Status::new(Code::Error, error)),
+            Err(error) => (None, Status::failure(error)),
         }
     }
 
@@ -283,7 +283,7 @@ impl Plugin for WasmPlugin {
                 let nominated = (high(answer) == OVERRIDE).then(|| std::mem::take(&mut call.nominated_node));
                 (nominated, status(answer as i32, call))
             }
-            Err(error) => (None, Status::new(Code::Error, error)),
+            Err(error) => (None, Status::failure(error)),
         }
     }
 
@@ -303,7 +303,7 @@ impl Plugin for WasmPlugin {
         }
         match self.schedule(Export::Score, |call| on_node(call, pod, node)) {
             Ok((answer, call)) => (high(answer).into(), status(answer as i32, call)),
-            Err(error) => (0, Status::new(Code::Error, error)),
+            Err(error) => (0, Status::failure(error)),
         }
     }
 
@@ -319,7 +319,7 @@ impl Plugin for WasmPlugin {
         });
         let (status, mut updated) = match called {
             Ok((answer, call)) => (status(answer as i32, call), std::mem::take(&mut call.normalized_scores)),
-            Err(error) => return Status::new(Code::Error, format!("{error}; the scheduler would crash")),
+            Err(error) => return Status::failure(format!("{error}; the scheduler would crash")),
         };
         if updated.is_empty() {
             return status;
@@ -330,7 +330,7 @@ impl Plugin for WasmPlugin {
                 scores.len(),
                 updated.len()
             );
-            return Status::new(Code::Error, message);
+            return Status::failure(message);
         }
         updated.shuffle(&mut self.map_order);
         *scores = updated;
@@ -362,11 +362,11 @@ impl Plugin for WasmPlugin {
         }
         let answer = match self.schedule(Export::Permit, |call| on_node(call, pod, node)) {
             Ok((answer, call)) => (status(high(answer), call), answer as u32),
-            Err(error) => (Status::new(Code::Error, error), 0),
+            Err(error) => (Status::failure(error), 0),
         };
         match self.pool.binding(pod.uid()) {
             Ok(_) => answer,
-            Err(_) => (Status::new(Code::Error, UNEXPECTED_POD), 0),
+            Err(_) => (Status::failure(UNEXPECTED_POD), 0),
         }
     }
 

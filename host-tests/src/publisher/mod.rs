@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use stowage::cluster::counted_pod::CountedPod;
 use stowage::cluster::left::Left;
 use stowage::cluster::node_state::{self, NodeState, uid_hash};
-use stowage::cluster::pod_gang::{POD_GROUP_KEYS, SIZE_LABEL};
+use stowage::cluster::pod_gang::{POD_GROUP_KEYS, SIZE_LABEL, count_key};
 use stowage::object::{self, ResourceNames};
 
 pub use stowage::cluster::node_state::Usage;
@@ -19,7 +19,7 @@ pub use stowage::cluster::node_state::Usage;
 use crate::load::PodGroup;
 use crate::scheduler::Time;
 use crate::scheduler::node::{NodeInfo, NodePod};
-use crate::scheduler::pod::Uid;
+use crate::scheduler::pod::{PodInfo, Uid};
 use crate::simulation::milliseconds;
 
 /// The annotation that carries node state.
@@ -165,6 +165,17 @@ impl Publisher {
         let mentioned = left.at(milliseconds(now));
         written.insert(node.name.clone(), Written { at: now, pods, left });
         mentioned
+    }
+
+    /// A pod was deleted while it waited. If it was in a gang, answers the node whose document has to say so.
+    pub fn deleted_waiting(&self, pod: &PodInfo, now: Time) -> Option<Rc<str>> {
+        let view = object::Pod::parse(pod.object.protobuf()).ok()?;
+        count_key(&view)?;
+        let mut written = self.written.borrow_mut();
+        // The first that has room: they are sorted, and `false` comes before `true`.
+        let (node, last) = written.iter_mut().min_by_key(|(_, written)| !written.left.has_room())?;
+        last.left.note(uid_hash(&pod.uid), milliseconds(now));
+        Some(node.clone())
     }
 
     /// The node is gone, and all that was written about it.

@@ -150,7 +150,7 @@ impl Scheduler {
                 diagnosis.reject_all(Rejection::by_module(status));
                 return Ok(Search { feasible: Vec::new(), diagnosis });
             }
-            _ => return Err(self.plugin_error(format!("running PreFilter plugin \"wasm\": {}", status.reason))),
+            _ => return Err(self.error_answer("PreFilter", &status)),
         }
 
         diagnosis.rejectors = restricting;
@@ -317,11 +317,11 @@ impl Scheduler {
     }
 
     fn refused_after_choice(&mut self, point: &str, status: Status) -> Failure {
-        let rejection = Rejection::by_module(status);
-        if rejection.is_rejected() {
-            refused_on_choice(rejection)
-        } else {
-            self.plugin_error(format!("running {point} plugin \"wasm\": {}", rejection.message()))
+        match status.code {
+            Code::Unschedulable | Code::UnschedulableAndUnresolvable | Code::Pending => {
+                refused_on_choice(Rejection::by_module(status))
+            }
+            _ => self.error_answer(point, &status),
         }
     }
 

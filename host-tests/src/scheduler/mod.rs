@@ -46,7 +46,7 @@ use self::nominator::Nominator;
 use self::plugin::{Failure, Nomination, PluginId};
 use self::pod::PodInfo;
 use self::report::{CycleReport, ReportSink};
-use crate::framework::{Interfaces, Plugin};
+use crate::framework::{Code, Interfaces, Plugin, Status};
 
 /// Simulated time since the start of the run.
 pub type Time = Duration;
@@ -72,7 +72,8 @@ pub struct Scheduler {
     pub queue: SchedulingQueue,
     /// Every cycle of the pod that [`Profile::explain`] names.
     pub reports: Vec<CycleReport>,
-    /// Errors that the plugin answered with, which no plugin should.
+    /// How the plugin failed. That it answers with an error in PreFilter or Reserve, by which a pod is tried again without
+    /// an event, is no failure.
     pub plugin_errors: Vec<String>,
     /// The report of the current cycle.
     report: Option<CycleReport>,
@@ -131,6 +132,15 @@ impl Scheduler {
     /// Forgets the pod's nominated node: it is assumed, or gone.
     pub fn forget_nomination(&mut self, uid: &str) {
         self.nominator.forget(uid);
+    }
+
+    /// What becomes of a pod whose plugin answered with an error, with what is no answer, or not at all.
+    fn error_answer(&mut self, point: &str, status: &Status) -> Failure {
+        let message = format!("running {point} plugin \"wasm\": {}", status.reason);
+        if status.failed || status.code != Code::Error {
+            return self.plugin_error(message);
+        }
+        Failure::error(message)
     }
 
     /// Notes that the plugin failed, and makes a failure of it.

@@ -174,6 +174,9 @@ impl Simulation {
         }
         self.scheduler.queue.delete(&info.uid);
         self.scheduler.forget_nomination(&info.uid);
+        if let Some(node) = self.publisher.deleted_waiting(info, now) {
+            self.publish(&node);
+        }
         let waited = self.handle.waiting.borrow().get(&info.uid).is_some_and(|waiting| {
             waiting.rejected.set(true);
             true

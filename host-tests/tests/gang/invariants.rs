@@ -307,6 +307,18 @@ fn hold_where_they_once_did_not() {
             disturbances: vec![(29, Disturbance::Restart), (25, Disturbance::Restart)],
             seed: 17_794_977_059_329_717_001,
         },
+        // A node was lost with places of a gang of which nobody was bound yet, and a member went to a place that was left.
+        History {
+            nodes: vec![1, 5, 6],
+            gangs: vec![gang(5, 5, 1, false, 0), gang(4, 4, 1, false, 0), Gang { more: 2, ..gang(3, 1, 1, false, 0) }],
+            singles: vec![],
+            singles_first: false,
+            node_state: NodeState::Exact,
+            leaving: 1,
+            pace: 1,
+            disturbances: vec![(11, Disturbance::NodeLost(44)), (12, Disturbance::BindingFails)],
+            seed: 1_446_096_528_201_606_219,
+        },
     ];
     for history in histories {
         history.check();

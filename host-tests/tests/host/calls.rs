@@ -145,7 +145,7 @@ fn codes_are_the_frameworks_and_others_are_errors() {
         assert_eq!(status(code), Status::new(Code::from_i32(code).expect("known"), ""));
     }
     for code in [7, -1, i32::MAX, i32::MIN] {
-        assert_eq!(status(code), Status::new(Code::Error, format!("unknown status code {code}: ")));
+        assert_eq!(status(code), Status::failure(format!("unknown status code {code}: ")));
     }
 }
 

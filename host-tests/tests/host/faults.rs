@@ -96,8 +96,7 @@ fn exit_ends_the_instance_for_good() {
         let mut plugin = plugin(&all_but("filter", imports, &format!("(call $exit (i32.const {code})) unreachable")));
         let pod = pod("p");
         assert!(plugin.pre_filter(&pod).1.is_success());
-        let expected =
-            |name| Status::new(Code::Error, format!("wasm: {name} error: module closed with exit_code({code})"));
+        let expected = |name| Status::failure(format!("wasm: {name} error: module closed with exit_code({code})"));
         assert_eq!(plugin.filter(&pod, "n"), expected("filter"));
         assert_eq!(plugin.pre_filter(&pod).1, expected("prefilter"), "and every later call");
         assert_eq!(plugin.score(&pod, "n"), (0, expected("score")), "though its code still runs");

@@ -286,7 +286,7 @@ fn the_advanced_example() {
     let mut plugin = upstream.example("advanced", "");
     assert!(!plugin.interfaces().filter && plugin.interfaces().score);
     let status = plugin.pre_score(&good_pod(), &[]);
-    assert_eq!(status, rejected(Code::Error, "wasm: prescore error: module closed with exit_code(0)"));
+    assert_eq!(status, Status::failure("wasm: prescore error: module closed with exit_code(0)"));
     assert_eq!(skips(&upstream), 1);
     assert!(plugin.events_to_register().is_err());
 }

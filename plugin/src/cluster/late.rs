@@ -44,9 +44,10 @@ impl Cluster {
         }
     }
 
-    /// Node state counts a pod that this module placed, or nothing is to be expected of it.
-    pub fn has_caught_up(&mut self) {
-        self.late.caught_up = true;
+    /// Whether to take node state as it is: it counts a pod that this module placed, or nothing is to be expected of it, or
+    /// the question is what would be if.
+    pub fn believe(&mut self, believe: bool) {
+        self.late.caught_up = believe;
         self.changed();
     }
 

@@ -3,6 +3,9 @@
 //! A scheduler that placed one may never see a document that counts it, since only the newest is there to be read, and
 //! would hold its place on. Whoever has been there for longer than [`SHORT_MS`] needs no mention: node states have been
 //! written since that should have counted it. The publisher on a cluster and the simulated one both keep this.
+//!
+//! Members of gangs that were deleted while they waited had no node to leave. They are mentioned on any that has room for
+//! it, for as long: a scheduler tells a module nothing of them, and their gang would start without them.
 
 use alloc::vec::Vec;
 
@@ -14,9 +17,9 @@ const SHORT_MS: i64 = 5 * 60 * 1000;
 /// Most pods that are mentioned, the latest.
 const MOST: usize = 64;
 
-/// Who has left a node, in that order.
+/// Who has left a node, in that order, and since when that is news: `None` before it is first told.
 #[derive(Debug, Default)]
-pub struct Left(Vec<(u32, i64)>);
+pub struct Left(Vec<(u32, Option<i64>)>);
 
 impl Left {
     /// A pod with this hash of its UID, which was placed at `placed_ms`, is gone; answers whether that is news.
@@ -24,11 +27,26 @@ impl Left {
         self.note_uid(short(uid_hash), placed_ms)
     }
 
+    /// A pod that was deleted while it waited is to be mentioned here, from the next document on.
+    pub fn note_waiting(&mut self, uid_hash: u64) {
+        self.add(short(uid_hash), None);
+    }
+
+    /// Whether another pod can be mentioned without one less.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.0.len() < MOST
+    }
+
     /// The same by its short UID.
     pub fn note_uid(&mut self, uid: u32, placed_ms: i64) -> bool {
+        self.add(uid, Some(placed_ms))
+    }
+
+    fn add(&mut self, uid: u32, since_ms: Option<i64>) -> bool {
         let news = self.0.iter().all(|(known, _)| *known != uid);
         if news {
-            self.0.push((uid, placed_ms));
+            self.0.push((uid, since_ms));
             self.0.drain(..self.0.len().saturating_sub(MOST));
         }
         news
@@ -36,7 +54,7 @@ impl Left {
 
     /// Who is to be mentioned in a document that is written now; forgets the others.
     pub fn at(&mut self, now_ms: i64) -> Vec<u32> {
-        self.0.retain(|(_, placed_ms)| now_ms < placed_ms.saturating_add(SHORT_MS));
+        self.0.retain_mut(|(_, since_ms)| now_ms < since_ms.get_or_insert(now_ms).saturating_add(SHORT_MS));
         self.0.iter().map(|(uid, _)| *uid).gather()
     }
 }

@@ -13,6 +13,7 @@ mod by_name;
 mod clock;
 pub mod counted_pod;
 pub mod gangs;
+mod gone;
 mod late;
 pub mod left;
 mod node;
@@ -20,6 +21,7 @@ mod node_load;
 pub mod node_state;
 pub mod pod_class;
 pub mod pod_gang;
+pub mod said;
 mod survey;
 
 #[cfg(test)]
@@ -34,6 +36,7 @@ pub use node_state::{NodeState, Unknown};
 use by_name::ByName;
 use clock::Clock;
 use late::Late;
+use said::Said;
 
 use crate::gather::Gather;
 use crate::host::{Host, Severity};
@@ -64,15 +67,24 @@ const MAX_NODES: usize = 20_000;
 /// Most ledger entries; beyond it the oldest is forgotten. Reached only if no publisher runs.
 const MAX_PLACED: usize = 20_000;
 
-/// Most lines about unreadable nodes that are remembered as said.
-const MAX_SAID: usize = 64;
-
-/// Where a pod of the ledger is.
+/// A note about a pod.
 #[derive(Clone, Copy, Debug)]
-struct Placed {
+struct Noted {
+    /// The node it is about: where the pod is, or which told that it is gone.
     at: NodeIndex,
-    /// Of this entry: the oldest has the least.
+    /// Of this note: the oldest has the least.
     number: u64,
+}
+
+/// Notes by the hash of the pod's UID, or half of it.
+type Notes = SortedMap<u64, Noted>;
+
+/// The pod of the oldest note, if there are so many.
+fn beyond(notes: &Notes, most: usize) -> Option<u64> {
+    if notes.len() < most {
+        return None;
+    }
+    notes.iter().least(|(_, noted)| noted.number).map(|(uid, _)| *uid)
 }
 
 /// What the module knows of the cluster.
@@ -84,11 +96,13 @@ pub struct Cluster {
     free: Vec<NodeIndex>,
     by_name: ByName,
     /// Where each pod of the ledger is, by UID hash.
-    placed: SortedMap<u64, Placed>,
-    /// How many entries of the ledger were made.
-    placements: u64,
-    /// What was said of nodes that cannot be read: digests of the lines.
-    said: Vec<u64>,
+    placed: Notes,
+    /// Pods that node states told to be gone, by short UID.
+    gone: Notes,
+    /// How many notes were made.
+    notes: u64,
+    /// What was said of nodes that cannot be read: they are met in every cycle, and nothing is kept of them.
+    said: Said,
     /// Keys of node labels whose values are kept.
     tracked: Vec<Box<str>>,
     /// Keys of node labels that rules of pods look at.
@@ -127,8 +141,9 @@ impl Cluster {
             free: Vec::new(),
             by_name: ByName::default(),
             placed: SortedMap::default(),
-            placements: 0,
-            said: Vec::new(),
+            gone: SortedMap::default(),
+            notes: 0,
+            said: Said::default(),
             tracked: tracked.into_iter().gather(),
             label_keys: Vec::new(),
             gang_members: SortedMap::default(),
@@ -249,7 +264,10 @@ impl Cluster {
         let mut node = match Node::read(at, name, bytes, &mut self.names, kept, reading) {
             Ok(node) => node,
             Err(error) => {
-                self.say_once(say!("node ", name, ": cannot be read, it gets no opinion: ", error), news);
+                let line = say!("node ", name, ": cannot be read, it gets no opinion: ", error);
+                if self.said.is_news(&line) {
+                    news.push(line);
+                }
                 match known {
                     Some(at) => self.forget(at),
                     None => self.free.push(at),
@@ -264,6 +282,11 @@ impl Cluster {
             news.push(say!("node ", name, ": allocation unknown, it gets no opinion: ", why));
         }
         self.note_load(news, before.as_ref(), &node);
+        if let Some(state) = node.state() {
+            for uid in &state.left {
+                self.note_gone(*uid, at);
+            }
+        }
         self.count_gangs(before.as_ref(), Some(&node));
         for entry in before.map(Node::into_entries).unwrap_or_default() {
             node.place(entry);
@@ -276,18 +299,6 @@ impl Cluster {
         self.hear(at);
         self.settle(at);
         Some(at)
-    }
-
-    /// An unreadable node is met in every cycle, and nothing is kept of it.
-    fn say_once(&mut self, line: String, news: &mut Vec<String>) {
-        let digest = digest(line.as_bytes());
-        if !self.said.contains(&digest) {
-            if self.said.len() >= MAX_SAID {
-                self.said.clear();
-            }
-            self.said.push(digest);
-            news.push(line);
-        }
     }
 
     /// Ends entries of the ledger that the node's state has made superfluous, by what time it is now.
@@ -303,7 +314,7 @@ impl Cluster {
             self.placed.remove(uid);
         }
         if any_counted {
-            self.has_caught_up();
+            self.believe(true);
         } else if !settled.is_empty() {
             self.changed();
         }
@@ -329,9 +340,8 @@ impl Cluster {
     pub fn place(&mut self, pod: &PodInfo, footprint: Option<Footprint>, at: NodeIndex) {
         let uid = node_state::uid_hash(&pod.uid);
         self.unplace(uid);
-        while self.placed.len() >= MAX_PLACED {
-            let Some((oldest, _)) = self.placed.iter().least(|(_, placed)| placed.number) else { break };
-            self.unplace(*oldest);
+        if let Some(oldest) = beyond(&self.placed, MAX_PLACED) {
+            self.unplace(oldest);
         }
         let placed_ms = self.now_ms().unwrap_or(0);
         let published_ms = self.clock_ms;
@@ -345,8 +355,8 @@ impl Cluster {
             scored: pod.placed.clone(),
             footprint,
         });
-        self.placements = self.placements.saturating_add(1);
-        self.placed.insert(uid, Placed { at, number: self.placements });
+        self.notes = self.notes.saturating_add(1);
+        self.placed.insert(uid, Noted { at, number: self.notes });
         self.changed();
     }
 

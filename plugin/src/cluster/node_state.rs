@@ -65,8 +65,9 @@ pub struct NodeState {
     /// [`short_uid`] of every pod counted, in ascending order. In JSON 8 hexadecimal digits each, without separators.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "hexadecimal")]
     pub uids: Vec<u32>,
-    /// The same of pods that are gone and had been here for less than five minutes: whoever placed them may have seen no
-    /// document that counts them.
+    /// The same of pods that are gone and of which a scheduler may not know it: those that had been here for less than five
+    /// minutes, since whoever placed them may have seen no document that counts them, and members of gangs that were
+    /// deleted while they waited, on whatever node they are mentioned.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "hexadecimal")]
     pub left: Vec<u32>,
 }

@@ -22,7 +22,10 @@ impl Cluster {
                 Ok((name, bytes)) => drop(self.take_in(name, bytes, &mut news)),
                 Err(error) => {
                     whole = false;
-                    self.say_once(say!("list of nodes: ", error), &mut news);
+                    let line = say!("list of nodes: ", error);
+                    if self.said.is_news(&line) {
+                        news.push(line);
+                    }
                 }
             }
         }

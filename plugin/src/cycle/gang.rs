@@ -11,9 +11,9 @@ use super::gang_facts::{Knowledge, View};
 use super::qos::Qos;
 use super::rereads::Rereads;
 use crate::cluster::pod_gang::Words;
+use crate::cluster::said::Said;
 use crate::cluster::{Cluster, node_state};
 use crate::config::{Policy, UnknownSize};
-use crate::gather::Gather;
 use crate::host::{Code, Host, Severity};
 use crate::object::{self, NodeRules, PodInfo, RequestOptions, ResourceId, Resources, fingerprint, one_per_node};
 use crate::policy::gang::book::{Book, Options, Pod, Rejection, Verdict};
@@ -24,8 +24,6 @@ use crate::reckon::Reckon;
 use crate::sorted_map::SortedMap;
 use crate::text;
 
-/// Gangs whose cut waits have been logged that are remembered.
-const MAX_LOGGED: usize = 64;
 /// Most nominated pods of a node that are counted.
 const MAX_NOMINATED: usize = 256;
 
@@ -40,8 +38,10 @@ pub struct Gangs {
     rereads: Rereads,
     /// Whether some node may be refused to the pod of this cycle.
     filters: bool,
-    /// Gangs whose wait was cut: each is logged once.
-    logged: Vec<Box<str>>,
+    /// Whether the pod of this cycle was turned away on node state that may be old.
+    in_doubt: bool,
+    /// Of gangs whose wait was cut.
+    said: Said,
     /// Creation of the newest pod seen, milliseconds since 1970: a clock where no publisher runs, or has nothing to say.
     newest_ms: i64,
 }
@@ -118,7 +118,8 @@ impl Gangs {
             emptied: SortedMap::default(),
             rereads: Rereads::new(policy.cluster.refresh_per_cycle),
             filters: false,
-            logged: Vec::new(),
+            in_doubt: false,
+            said: Said::default(),
             newest_ms: 0,
         })
     }
@@ -149,6 +150,7 @@ impl Gangs {
         self.knowledge.nominated.clear();
         self.rereads.begin(cluster.cycle(), cluster.capacity());
         self.filters = false;
+        self.in_doubt = false;
         let Some(gang) = &pod.gang else { return Code::Skip };
         self.newest_ms = self.newest_ms.max(pod.info.created.times(1000));
         let verdict = match &gang.recognised {
@@ -167,15 +169,22 @@ impl Gangs {
             Verdict::Free if !self.filters => Code::Skip,
             Verdict::Free | Verdict::Planned => Code::Success,
             Verdict::Direct(row) => {
+                self.book.send();
                 if let Some(node) = cluster.at_row(row) {
                     host.node_names(&[&node.name]);
                 }
                 Code::Success
             }
+            Verdict::Rejected(rejection) if self.in_doubt => {
+                // No event tells that node state has caught up. An error is tried again within seconds.
+                reject(&rejection, host);
+                Code::Error
+            }
             Verdict::Rejected(rejection) => reject(&rejection, host),
         }
     }
 
+    #[inline(never)]
     fn decide(
         &mut self,
         pod: &CyclePod,
@@ -207,32 +216,44 @@ impl Gangs {
         if new_keys > 0 {
             cluster.survey(host);
         }
+        cluster.is_there(pod.uid);
         if gang.turned_away && !self.book.knows(&membership.gang, pod.name, pod.uid) {
             cluster.succeeds_another();
         }
         let view = View { knowledge: &self.knowledge, qos, cluster };
         let verdict = self.book.begin_member(&pod, &view, self.newest_ms.max(cluster.clock_ms()));
-        let verdict = match verdict {
-            Some(verdict) => verdict,
-            None => {
-                cluster.survey(host);
-                let verdict = self.book.decide_surveyed(&pod, &View { knowledge: &self.knowledge, qos, cluster });
-                let doubted = matches!(verdict, Verdict::Rejected(_)) && cluster.is_late() && cluster.placed() == 0;
-                if doubted && self.book.doubts_in_vain(cluster.clock_ms()) {
-                    cluster.has_caught_up();
-                    self.book.decide_surveyed(&pod, &View { knowledge: &self.knowledge, qos, cluster })
-                } else {
-                    verdict
-                }
+        let verdict = verdict.unwrap_or_else(|| {
+            cluster.survey(host);
+            let decide = |book: &mut Book, cluster: &Cluster| {
+                book.decide_surveyed(&pod, &View { knowledge: &self.knowledge, qos, cluster })
+            };
+            let verdict = decide(&mut self.book, cluster);
+            if !(cluster.is_late() && matches!(verdict, Verdict::Rejected(_))) {
+                return verdict;
             }
-        };
-        if verdict != Verdict::Planned {
+            // Old node state makes nodes look free: what does not fit by that does not fit.
+            cluster.believe(true);
+            let believing = decide(&mut self.book, cluster);
+            let rejected = matches!(believing, Verdict::Rejected(_));
+            let in_vain = !rejected && self.book.doubts_in_vain(cluster.clock_ms());
+            if in_vain && cluster.placed() == 0 {
+                return believing;
+            }
+            cluster.believe(false);
+            if rejected {
+                return believing;
+            }
+            self.in_doubt = !in_vain;
+            self.book.drop_plan();
+            verdict
+        });
+        if !matches!(verdict, Verdict::Planned | Verdict::Direct(_)) {
             return verdict;
         }
-        // A plan may rest on memory; it is made again if memory was wrong.
+        // A plan may rest on memory, and slots on nodes that have gone; it is made again if memory was wrong.
         let before = cluster.generation();
-        let planned: Vec<NodeRow> = self.book.planned_nodes().gather();
-        for row in planned {
+        let view = View { knowledge: &self.knowledge, qos, cluster };
+        for row in self.book.nodes_to_start_on(&view) {
             if let Some(name) =
                 cluster.at_row(row).filter(|node| !cluster.is_fresh(node.at)).map(|node| node.name.clone())
             {
@@ -247,14 +268,12 @@ impl Gangs {
 
     fn note_cut_wait(&mut self, membership: &Membership, host: &mut impl Host) {
         let Some(asked) = membership.wait_cut_from else { return };
-        if self.logged.contains(&membership.gang) || self.logged.len() >= MAX_LOGGED {
-            return;
-        }
         let (gang, seconds) = (&membership.gang, membership.wait_seconds.unwrap_or(0));
         let mut message = say!("gang ", gang, ": waiting-time of ", asked);
         say_to!(&mut message, " s is cut to ", seconds, " s, the scheduler's longest wait");
-        host.log(Severity::Info, &message);
-        self.logged.push(gang.clone());
+        if self.said.is_news(&message) {
+            host.log(Severity::Info, &message);
+        }
     }
 
     /// Whether the pod of this cycle may go to the current node.

@@ -162,6 +162,10 @@ impl Facts for View<'_> {
         self.cluster.is_placed(uid)
     }
 
+    fn is_gone(&self, uid: u64) -> bool {
+        self.cluster.is_gone(uid)
+    }
+
     fn generation(&self) -> u64 {
         self.cluster.generation()
     }

@@ -7,7 +7,8 @@ use core::cell::Cell;
 
 use super::CyclePod;
 use super::rereads::Rereads;
-use crate::cluster::{Cluster, Footprint, Node, NodeIndex, node_state, pod_class};
+use crate::cluster::said::Said;
+use crate::cluster::{Cluster, Footprint, Node, NodeIndex, pod_class};
 use crate::config::Policy;
 use crate::host::{Code, Host, Severity};
 use crate::object::{ResourceId, ResourceNames, Resources};
@@ -16,7 +17,6 @@ use crate::policy::qos::budget::{self, Budget};
 use crate::policy::qos::class::{Class, PodClass};
 use crate::policy::qos::filter::{self, NodeThresholds, Pod, Reclaimed, Rejection};
 use crate::policy::qos::load::{Metric, Percents};
-use crate::policy::qos::pairs::IllegalPair;
 use crate::policy::qos::rules::{IllegalPairs, Rules};
 use crate::policy::qos::score;
 use crate::policy::qos::usage::{Source, Usage};
@@ -25,8 +25,6 @@ use crate::policy::qos::usage::{Source, Usage};
 const N: usize = pod_class::RECLAIMED.len();
 /// Refusals in a cycle that name their node and its numbers. Beyond, reasons are the same for many nodes.
 const MOST_NAMED: u32 = 16;
-/// Pods with a contradiction that are remembered to have been logged: as many as a byte counts.
-const MOST_LOGGED: usize = 256;
 
 /// The QoS part of the policy, and the question of this cycle.
 #[derive(Debug)]
@@ -45,9 +43,8 @@ pub struct Qos {
     /// Nodes refused by name in this cycle, and how many may be.
     named: Cell<u32>,
     most_named: u32,
-    /// Pods whose contradictions have been logged, as a ring.
-    logged: [u64; MOST_LOGGED],
-    oldest_logged: u8,
+    /// Of pods with contradictions: one that waits comes again and again.
+    said: Said,
 }
 
 /// A part of a class's budget. It goes by the name of a resource that nodes have and pods ask for, so that gangs are
@@ -93,8 +90,7 @@ impl Qos {
             rereads: Rereads::new(policy.cluster.refresh_per_cycle),
             named: Cell::new(0),
             most_named: if policy.explain { u32::MAX } else { MOST_NAMED },
-            logged: [0; MOST_LOGGED],
-            oldest_logged: 0,
+            said: Said::default(),
         })
     }
 
@@ -110,22 +106,12 @@ impl Qos {
                 host.status_reason(&say!(pair));
                 return Code::UnschedulableAndUnresolvable;
             }
-            self.log_once(pod, pair, host);
+            let line = say!("pod ", pod.info.namespace, "/", pod.info.name, ": ", pair);
+            if self.said.is_news(&line) {
+                host.log(Severity::Info, &line);
+            }
         }
         if question.filters { Code::Success } else { Code::Skip }
-    }
-
-    /// A pod that waits comes again and again.
-    fn log_once(&mut self, pod: &CyclePod, pair: IllegalPair, host: &mut impl Host) {
-        let uid = node_state::uid_hash(&pod.info.uid);
-        if self.logged.contains(&uid) {
-            return;
-        }
-        if let Some(oldest) = self.logged.get_mut(usize::from(self.oldest_logged)) {
-            *oldest = uid;
-        }
-        self.oldest_logged = self.oldest_logged.wrapping_add(1);
-        host.log(Severity::Info, &say!("pod ", pod.info.namespace, "/", pod.info.name, ": ", pair));
     }
 
     /// Judges the current node.

@@ -6,6 +6,7 @@
 mod devices;
 mod groups;
 mod node;
+mod pending;
 mod placed;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use stowage::cluster::counted_pod::CountedPod;
 use stowage::cluster::node_state::{NodeState, uid_hash};
-use stowage::cluster::pod_gang::SIZE_LABEL;
+use stowage::cluster::pod_gang::{SIZE_LABEL, count_key};
 use stowage::object::{GpuNames, Node, Pod, ResourceNames};
 use tracing::warn;
 
@@ -28,6 +29,7 @@ use crate::usage::{Measured, Meter};
 use devices::{Devices, Held};
 use groups::{Groups, Waiting};
 use node::NodeRecord;
+use pending::Pending;
 
 /// A node's name, shared by everything that speaks of the node.
 pub type NodeName = Arc<str>;
@@ -42,6 +44,7 @@ pub struct Account {
     pods: HashMap<PodKey, PodRecord>,
     nodes: HashMap<NodeName, NodeRecord>,
     groups: Groups,
+    pending: Pending,
     devices: Devices,
     /// The list that pods were in last; see [`Account::pods_listing`].
     pod_list: u32,
@@ -77,6 +80,9 @@ impl Account {
             self.drop_pod(key);
         }
         self.groups.drop_waiting_not_in(list);
+        for key in self.pending.take_all_not_in(list) {
+            self.mention(key);
+        }
     }
 
     /// A pod is, or has become, this.
@@ -93,9 +99,15 @@ impl Account {
         if pod.node_name.is_empty() {
             self.drop_pod(key);
             self.groups.wait(key, Waiting::read(&pod, self.pod_list));
+            if count_key(&pod).is_some() {
+                self.pending.wait(key, self.pod_list);
+            } else if self.pending.take(key) {
+                self.mention(key);
+            }
             return Ok(());
         }
         self.groups.wait(key, None);
+        self.pending.take(key);
         let who = || format!("pod {}/{}", pod.meta.namespace, pod.meta.name);
         let counted = CountedPod::read(&pod, &mut self.names).inspect_err(|_| self.drop_pod(key)).with_context(who)?;
         self.gpus.learn(&self.names);
@@ -138,6 +150,19 @@ impl Account {
         }
         self.drop_pod(key);
         self.groups.wait(key, None);
+        if self.pending.take(key) {
+            self.mention(key);
+        }
+    }
+
+    /// A member of a gang that waited is gone: some node has to say so. The first that has room, so that a job's end is
+    /// written to few of them.
+    fn mention(&mut self, key: PodKey) {
+        let nodes = self.nodes.iter_mut().filter(|(_, record)| record.exists());
+        if let Some((name, record)) = nodes.min_by_key(|(name, record)| (!record.left.has_room(), (*name).clone())) {
+            record.left.note_waiting(key);
+            self.dirty.push(name.clone());
+        }
     }
 
     fn drop_pod(&mut self, key: PodKey) {

@@ -63,6 +63,34 @@ fn node_state_tells_for_a_while_who_has_left() {
 }
 
 #[test]
+fn node_state_tells_of_members_that_are_deleted_while_they_wait() {
+    let double = Rc::new(Double::default());
+    let factory = {
+        let double = double.clone();
+        Box::new(move |handle| Ok(double.plugin(handle)))
+    };
+    let mut simulation = Simulation::new([node("b", 1), node("a", 1)], [], factory, Options::default()).unwrap();
+    for name in ["member", "single"] {
+        let mut waiting = pod(name, 2);
+        if name == "member" {
+            waiting = waiting.with_pod(|pod| {
+                let labels = pod.metadata.labels.get_or_insert_default();
+                labels.insert("scheduling.x-k8s.io/pod-group".to_owned(), "g".to_owned());
+            });
+        }
+        simulation.at(Duration::from_secs(1), Change::CreatePod(waiting));
+    }
+    simulation.run_until_idle().unwrap();
+    let expected = vec![short_uid(&simulation.pod("default/member").unwrap().info.uid)];
+    for name in ["member", "single"] {
+        simulation.at(Duration::from_secs(2), Change::DeletePod(format!("default/{name}")));
+    }
+    simulation.run_until_idle().unwrap();
+    assert_eq!(state(&simulation, "a").unwrap().left, expected);
+    assert_eq!(state(&simulation, "b").unwrap().left, [0; 0]);
+}
+
+#[test]
 fn usage_keeps_its_age_and_new_pods_are_unmeasured() {
     let double = Rc::new(Double::default());
     let mut simulation = simulation(vec![node("a", 4), node("b", 1)], &double);

@@ -11,7 +11,7 @@ use crate::text::{Quoted, cut};
 pub const LONGEST_WAIT_SECONDS: u32 = 900;
 
 /// How members that failed affect the others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     /// A member that finds no place costs the others theirs, as long as the gang has not started.
     #[default]
@@ -21,7 +21,7 @@ pub enum Mode {
 }
 
 /// Which members count towards the minimum (Koordinator's three policies).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MatchPolicy {
     /// Pending ones only.
     OnlyWaiting,
@@ -33,7 +33,7 @@ pub enum MatchPolicy {
 }
 
 /// Whether all members start at the same time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Startup {
     /// Yes.
     #[default]

@@ -1,5 +1,6 @@
 mod devices;
 mod objects;
+mod pending;
 mod usage;
 
 use super::*;

@@ -34,6 +34,8 @@ pub struct PodText {
     pub group: &'static str,
     pub size: &'static str,
     pub placed_seconds: u8,
+    /// It was told to go.
+    pub leaving: bool,
     /// What Koordinator's scheduler notes on it.
     pub allocated: Option<&'static str>,
 }
@@ -45,6 +47,7 @@ pub fn pod(text: &PodText) -> Vec<u8> {
         field(1, text.name.as_bytes()),
         field(3, b"ml"),
         field(5, text.name.as_bytes()),
+        if text.leaving { field(9, &number(1, 1)) } else { Vec::new() },
         label("scheduling.x-k8s.io/pod-group", text.group),
         label(LABEL, text.size),
         text.allocated

@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
-use super::gang::{Counts, Place, Turn};
+use super::gang::{Counts, Gang, Place, Turn};
 use super::planning::{NoPlan, Planned, Question};
 use super::{Book, Facts, Pod, Rejection, Verdict, hash};
+use crate::gather::Gather;
 use crate::object::Resources;
 use crate::policy::gang::membership::{Mode, Startup};
 use crate::policy::gang::planner::NodeRow;
@@ -84,6 +85,8 @@ impl Book {
     pub fn decide_surveyed(&mut self, pod: &Pod<'_>, facts: &impl Facts) -> Verdict {
         self.surveyed = self.now;
         let Some((at, name)) = self.current.member else { return Verdict::Free };
+        // The nodes may have told who is gone.
+        self.settle_unit(at, Some(name), facts);
         self.decide(at, name, pod, facts, Trust::All).unwrap_or(Verdict::Free)
     }
 
@@ -97,9 +100,37 @@ impl Book {
         gang.round.saturating_sub(gang.doubted.1) >= ROUNDS_OF_DOUBT
     }
 
-    /// The nodes on which the member at hand and its siblings are planned.
-    pub fn planned_nodes(&self) -> impl Iterator<Item = NodeRow> {
-        self.current.plan.iter().flatten().map(|planned| planned.node)
+    /// The places found for the member at hand and its siblings are not to be used.
+    pub fn drop_plan(&mut self) {
+        self.current.plan = None;
+        if let Some(gang) = self.current.member.and_then(|(at, _)| self.gang_mut(at)) {
+            gang.turn = Turn::Open;
+        }
+    }
+
+    /// The member at hand is sent straight to its slot.
+    pub fn send(&mut self) {
+        let member = self.current.member.and_then(|(at, name)| self.gang_mut(at)?.find_mut(name));
+        if let Some(member) = member {
+            member.directed = true;
+        }
+    }
+
+    /// The nodes on which the member at hand and its siblings are to start, if none has yet.
+    pub fn nodes_to_start_on(&self, facts: &impl Facts) -> Vec<NodeRow> {
+        let mut nodes: Vec<NodeRow> = self.current.plan.iter().flatten().map(|planned| planned.node).gather();
+        let unit = self.current.member.map(|(at, _)| self.unit(at)).unwrap_or_default();
+        for gang in unit.into_iter().filter_map(|at| self.gang(at)) {
+            if gang.has_started(gang.counts(facts)) {
+                continue;
+            }
+            for member in &gang.members {
+                if let Place::Slot(node) = member.place {
+                    nodes.push(node);
+                }
+            }
+        }
+        nodes
     }
 
     fn begin(&mut self, uid: u64, request: &Resources, facts: &impl Facts, clock_ms: i64) {
@@ -114,10 +145,10 @@ impl Book {
     fn decide(&mut self, at: usize, name: u64, pod: &Pod<'_>, facts: &impl Facts, trust: Trust) -> Option<Verdict> {
         self.current.plan = None;
         if let Some(node) = self.slot_of(at, name, facts) {
-            if let Some(member) = self.gang_mut(at).and_then(|gang| gang.find_mut(name)) {
-                member.directed = true;
+            if !self.lacks_places(at, facts) {
+                return Some(Verdict::Direct(node));
             }
-            return Some(Verdict::Direct(node));
+            self.put(at, name, Place::Nowhere);
         }
         let Some(gang) = self.gang(at) else { return Some(Verdict::Free) };
         if pod.membership.is_leader && gang.startup == Startup::LeaderFirst {
@@ -143,7 +174,8 @@ impl Book {
             }
             return Some(Verdict::Rejected(rejection));
         }
-        if let Some(rejection) = self.incomplete_partner(at, counts, facts) {
+        if let Some((partner, has)) = self.incomplete_partner(gang, counts, facts) {
+            let rejection = Rejection::partner_incomplete(&gang.key, counts.have(), min, partner, has);
             return Some(Verdict::Rejected(rejection));
         }
         // Running as a whole: late and replaced members come one by one.
@@ -151,6 +183,15 @@ impl Book {
             return Some(Verdict::Free);
         }
         (trust == Trust::All).then(|| self.find_places(at, name, pod, counts, facts))
+    }
+
+    /// Whether the gang, or one that starts together with it, has not started and does not hold as many places any more as
+    /// it needs: a node was lost, or other plugins refuse one.
+    fn lacks_places(&self, at: usize, facts: &impl Facts) -> bool {
+        self.unit(at).into_iter().filter_map(|at| self.gang(at)).any(|gang| {
+            let counts = gang.counts(facts);
+            counts.running.saturating_add(counts.slots) < gang.min() && !gang.has_started(counts)
+        })
     }
 
     /// The node where a place is held for the member, if it is still good.
@@ -173,29 +214,35 @@ impl Book {
             }
             return None;
         }
-        if !facts.exists(node) {
-            self.put(at, name, Place::Nowhere);
-            return None;
-        }
         // Even if there seems to be no room for it any more: a pod that came and went unseen counts for a while.
         Some(node)
     }
 
-    fn incomplete_partner(&self, at: usize, counts: Counts, facts: &impl Facts) -> Option<Rejection> {
-        let gang = self.gang(at)?;
-        gang.together_with.iter().find_map(|key| {
-            let partner = self.by_key.get(key).and_then(|at| self.gang(*at));
-            let (have, min) = match partner {
-                Some(partner) if partner.min() > 0 && partner.has_quorum(partner.counts(facts)) => return None,
-                Some(partner) => (partner.counts(facts).have(), partner.min()),
-                None => (facts.bound(key), 0),
+    /// A gang that has to start together with this one and lacks members; with how many it has, and its minimum if that is
+    /// known. Once this one has started, the others have, too: whether they run to this day is no matter.
+    pub(super) fn incomplete_partner<'a>(
+        &'a self,
+        gang: &'a Gang,
+        counts: Counts,
+        facts: &impl Facts,
+    ) -> Option<(&'a str, (u32, u32))> {
+        if gang.has_started(counts) {
+            return None;
+        }
+        for key in &gang.together_with {
+            let Some(partner) = self.by_key.get(key).and_then(|at| self.gang(*at)) else {
+                // A partner that runs and has nobody waiting has nobody to be seen.
+                if facts.bound(key) > 0 {
+                    continue;
+                }
+                return Some((key, (0, 0)));
             };
-            // A partner that runs and has nobody waiting has nobody to be seen.
-            if partner.is_none() && have > 0 {
-                return None;
+            let (counts, min) = (partner.counts(facts), partner.min());
+            if min == 0 || !partner.has_quorum(counts) {
+                return Some((key, (counts.have(), min)));
             }
-            Some(Rejection::partner_incomplete(&gang.key, counts.have(), gang.min(), key, (have, min)))
-        })
+        }
+        None
     }
 
     fn find_places(&mut self, at: usize, name: u64, pod: &Pod<'_>, counts: Counts, facts: &impl Facts) -> Verdict {
@@ -217,6 +264,10 @@ impl Book {
             }
             Err(no_plan) => {
                 let rejection = self.no_room(at, counts, &no_plan, facts);
+                if gang.mode == Mode::Strict && self.lacks_places(at, facts) {
+                    // What it still holds is of no use to it.
+                    self.drop_slots(at, facts);
+                }
                 if let (Some(gang), None) = (self.gang_mut(at), pod.nominated) {
                     gang.shortage = Some((state, rejection.clone()));
                 }
@@ -275,27 +326,19 @@ impl Book {
         let (at, name) = self.current.member?;
         let gang = self.gang(at)?;
         let domain = facts.domain(node);
-        if let Some(plan) = &self.current.plan {
+        let (here, near) = if let Some(plan) = &self.current.plan {
             let kind = gang.find(name)?.kind;
             let of_kind = plan.iter().any(|planned| planned.node == node && (planned.gang, planned.kind) == (at, kind));
-            let near = domain.is_some() && plan.iter().any(|planned| facts.domain(planned.node) == domain);
-            return Some(if of_kind {
-                100
-            } else if near {
-                50
-            } else {
-                0
-            });
-        }
-        let siblings = || (0..facts.rows()).filter(|other| self.has_siblings(at, *other, facts));
-        siblings().next()?;
-        let near = domain.is_some() && siblings().any(|other| facts.domain(other) == domain);
-        Some(if self.has_siblings(at, node, facts) {
-            100
-        } else if near {
-            50
+            (of_kind, plan.iter().any(|planned| facts.domain(planned.node) == domain))
         } else {
-            0
+            let siblings = || (0..facts.rows()).filter(|other| self.has_siblings(at, *other, facts));
+            siblings().next()?;
+            (self.has_siblings(at, node, facts), siblings().any(|other| facts.domain(other) == domain))
+        };
+        Some(match (here, domain.is_some() && near) {
+            (true, _) => 100,
+            (false, true) => 50,
+            (false, false) => 0,
         })
     }
 }

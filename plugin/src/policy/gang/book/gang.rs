@@ -68,6 +68,25 @@ pub(super) struct Member {
     pub last: u64,
 }
 
+impl Member {
+    /// One that comes for the first time.
+    pub fn new(name: u64, order: u64) -> Self {
+        Self {
+            name,
+            uid: 0,
+            kind: 0,
+            min: 0,
+            place: Place::Nowhere,
+            directed: false,
+            failed: false,
+            order,
+            round: 0,
+            seen: 0,
+            last: 0,
+        }
+    }
+}
+
 /// Most refusals of a gang that are remembered.
 const MAX_REFUSALS: usize = 64;
 /// For so long is a refusal believed, as long as the scheduler leaves a pod alone that no event concerns.
@@ -192,6 +211,20 @@ impl Gang {
         }
     }
 
+    /// A member comes and says this of its gang. Where members differ, what keeps more of them waiting counts, whoever
+    /// came first.
+    pub fn hear(&mut self, membership: &Membership, options: &super::Options) {
+        self.mode = self.mode.min(membership.mode);
+        self.match_policy = self.match_policy.min(membership.match_policy.unwrap_or(options.match_policy));
+        self.startup = self.startup.max(membership.startup);
+        self.wait_seconds = self.wait_seconds.max(membership.wait_seconds.unwrap_or(options.slot_seconds));
+        for key in &membership.together_with {
+            if let Err(place) = self.together_with.binary_search(key) {
+                self.together_with.insert(place, key.clone());
+            }
+        }
+    }
+
     pub fn find(&self, name: u64) -> Option<&Member> {
         self.members.binary_search_by_key(&name, |member| member.name).ok().and_then(|at| self.members.get(at))
     }
@@ -299,24 +332,19 @@ impl Gang {
         }
     }
 
-    /// Takes out members that node state counts by now (or that are gone), and pending ones that must have been deleted:
-    /// the others came several times meanwhile. Answers the slots that this frees.
-    pub fn settle(&mut self, facts: &impl Facts, clock_ms: i64, except: Option<u64>) -> Vec<(u16, NodeRow)> {
-        let mut freed = Vec::new();
-        let round = self.round;
+    /// Members that node state counts by now (or that are gone), and pending ones that were deleted, or must have been: the
+    /// others came several times meanwhile.
+    pub fn settled(&self, facts: &impl Facts, clock_ms: i64, except: Option<u64>) -> Vec<u64> {
         let now = clock_ms.div_euclid(1000);
-        self.members.retain(|member| {
+        let settled = |member: &&Member| {
             if let Place::Placed(_) = member.place {
-                return facts.in_ledger(member.uid);
+                return !facts.in_ledger(member.uid);
             }
-            let missed = round.saturating_sub(member.round) >= ROUNDS_MISSED
+            let missed = self.round.saturating_sub(member.round) >= ROUNDS_MISSED
                 && (member.seen == 0 || now.minus(member.seen) >= SECONDS_MISSED);
-            if let (true, Place::Slot(node)) = (missed, member.place) {
-                freed.push((member.kind, node));
-            }
-            !missed || Some(member.name) == except
-        });
-        freed
+            Some(member.name) != except && (missed || facts.is_gone(member.uid))
+        };
+        self.members.iter().filter(settled).map(|member| member.name).gather()
     }
 
     /// Pending members without a slot: `first` before all, then those that ask for least, which leave most room for the

@@ -5,51 +5,34 @@
 //! that makes the scheduler try the others, which go straight to the places held for them. While a gang is incomplete
 //! nothing is held, and two gangs cannot block each other.
 //!
-//! The scheduler does not tell when a pending pod is deleted. So whoever misses several rounds that the others came to is
-//! forgotten, and slots end when nothing happens for a while.
+//! The scheduler does not tell when a pending pod is deleted; a publisher does. Where none runs, whoever misses several
+//! rounds that the others came to is forgotten, and slots end when nothing happens for a while.
 
 use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 
 mod cycle;
 mod filter;
 mod gang;
 mod held;
+mod members;
 mod order;
 mod planning;
 mod reasons;
 mod reserve;
+mod slots;
 #[cfg(test)]
 mod tests;
 
-use crate::gather::Gather;
 use crate::object::{ResourceId, Resources};
 use crate::policy::gang::membership::{MatchPolicy, Membership};
 use crate::policy::gang::planner::{NodeRow, Topology};
-use crate::reckon::Reckon;
 use crate::sorted_map::SortedMap;
-use crate::text::cut;
 
 use cycle::Cycle;
-use gang::{Gang, Kind, Member, Place, Progress, Turn};
+use gang::{Gang, Kind, Member, Place};
 use held::{Held, Slot};
-
-/// Most gangs that are remembered; with more, those that nothing was heard of for longest are forgotten until they come
-/// again.
-const MAX_GANGS: usize = 10_000;
-/// Most members that are remembered, over all gangs; some 10 MiB.
-const MAX_MEMBERS: usize = 120_000;
-/// Most letters of a member's name that reasons tell.
-const LONGEST_EXAMPLE: usize = 63;
-/// Cycles after which slots end, should there be no clock.
-const SLOT_CYCLES: u64 = 50_000;
-/// How often slots may turn the same pod away before they end, as long as the clock stands still: events that wake that
-/// pod wake the members that the slots are for.
-const TURNED_AWAY: u32 = 5;
-/// The same while a member waits after a failed bind, which no event shortens.
-const TURNED_AWAY_AFTER_FAILURE: u32 = 20;
 
 /// What is free of a resource that nothing limits: more than any pods ask for, and small enough to reckon with.
 pub const PLENTY: i64 = 1 << 50;
@@ -81,6 +64,8 @@ pub trait Facts {
     fn bound_on(&self, node: NodeRow, gang: &str) -> u32;
     /// Whether the pod was let through and node state does not count it yet.
     fn in_ledger(&self, uid: u64) -> bool;
+    /// Whether the pod is known to be gone.
+    fn is_gone(&self, uid: u64) -> bool;
     /// Changes whenever anything above does.
     fn generation(&self) -> u64;
     /// The node's name, for reasons.
@@ -242,203 +227,6 @@ impl Book {
             let here = |member: &Member| matches!(member.place, Place::Slot(at) | Place::Placed(at) if at == node);
             gang.members.iter().any(here) || facts.bound_on(node, &gang.key) > 0
         })
-    }
-
-    /// Notes that the member has come, and answers its gang.
-    fn see(&mut self, pod: &Pod<'_>, facts: &impl Facts) -> usize {
-        let at = self.by_key.get(&pod.membership.gang).copied().unwrap_or_else(|| self.add_gang(pod.membership));
-        let name = hash(pod.name);
-        let (now, clock_ms) = (self.now, self.clock_ms);
-        let Some(gang) = self.gang_mut(at) else { return at };
-        let known = gang.members.len();
-        let example = (name, cut(pod.name, LONGEST_EXAMPLE).into());
-        let kind = Kind { request: pod.request.clone(), rules: pod.rules, per_node: pod.per_node, example };
-        let kind = gang.kind(kind);
-        gang.last_cycle = now;
-        if gang.priority != pod.priority.max(gang.priority) || pod.created < gang.created {
-            gang.priority = pod.priority.max(gang.priority);
-            gang.created = pod.created.min(gang.created);
-        }
-        if gang.find(name).is_some_and(|member| member.round == gang.round) {
-            gang.round = gang.round.saturating_add(1);
-        }
-        if gang.turn == Turn::Begun {
-            gang.turn = Turn::Missed;
-        }
-        let round = gang.round;
-        let (mut freed, mut news) = (Vec::new(), false);
-        match gang.members.binary_search_by_key(&name, |member| member.name) {
-            Ok(found) => {
-                if let Some(member) = gang.members.get_mut(found) {
-                    // Another pod of that name, or the same pod changed: what was decided for it is void.
-                    let same =
-                        member.uid == pod.uid && member.kind == kind && !matches!(member.place, Place::Placed(_));
-                    news = !same || member.min != pod.membership.min.unwrap_or(0);
-                    if let (false, Place::Slot(node)) = (same, member.place) {
-                        freed.push((member.kind, node));
-                    }
-                    let place = if same { member.place } else { Place::Nowhere };
-                    *member = Member {
-                        uid: pod.uid,
-                        kind,
-                        min: pod.membership.min.unwrap_or(0),
-                        place,
-                        directed: same && member.directed,
-                        failed: false,
-                        round,
-                        seen: clock_ms.div_euclid(1000),
-                        last: now,
-                        ..*member
-                    };
-                }
-            }
-            Err(place) => {
-                news = true;
-                let member = Member {
-                    name,
-                    uid: pod.uid,
-                    kind,
-                    min: pod.membership.min.unwrap_or(0),
-                    place: Place::Nowhere,
-                    directed: false,
-                    failed: false,
-                    order: now,
-                    round,
-                    seen: clock_ms.div_euclid(1000),
-                    last: now,
-                };
-                gang.members.insert(place, member);
-            }
-        }
-        let before = gang.members.len();
-        freed.extend(gang.settle(facts, clock_ms, Some(name)));
-        if news || before != gang.members.len() {
-            gang.composition = gang.composition.saturating_add(1);
-            gang.turn = Turn::Open;
-        }
-        let after = gang.members.len();
-        self.members = self.members.saturating_add(after).saturating_sub(known);
-        for (kind, node) in freed {
-            self.held.remove(node, Slot { gang: at, kind });
-        }
-        self.make_room(at);
-        at
-    }
-
-    fn add_gang(&mut self, membership: &Membership) -> usize {
-        let gang = Gang::new(membership, &self.options, self.now);
-        let key = gang.key.clone();
-        let at = match self.gangs.iter().position(Option::is_none) {
-            Some(free) if self.gangs.len() > self.by_key.len() => free,
-            _ => {
-                self.gangs.push(None);
-                self.gangs.len().saturating_sub(1)
-            }
-        };
-        if let Some(place) = self.gangs.get_mut(at) {
-            *place = Some(gang);
-        }
-        self.by_key.insert(key, at);
-        at
-    }
-
-    /// Forgets gangs beyond the bounds, those that were heard of least recently first.
-    fn make_room(&mut self, except: usize) {
-        while self.by_key.len() > MAX_GANGS || self.members > MAX_MEMBERS {
-            let others = self.by_key.values().copied().filter(|at| *at != except);
-            let idle = others.filter(|at| self.gang(*at).is_some_and(|gang| !gang.holds_slots()));
-            let Some(oldest) = idle.least(|at| self.gang(*at).map_or(0, |gang| gang.last_cycle)) else { return };
-            self.forget(oldest);
-        }
-    }
-
-    fn forget(&mut self, at: usize) {
-        if let Some(gang) = self.gangs.get_mut(at).and_then(Option::take) {
-            self.by_key.remove(&gang.key);
-            self.members = self.members.saturating_sub(gang.members.len());
-        }
-    }
-
-    /// Looks at one gang after another, one in each cycle: those that run, or are gone, are forgotten.
-    fn sweep(&mut self, facts: &impl Facts) {
-        self.swept = self.swept.checked_add(1).filter(|at| *at < self.gangs.len()).unwrap_or(0);
-        let (at, clock_ms) = (self.swept, self.clock_ms);
-        let Some(gang) = self.gang_mut(at) else { return };
-        let before = gang.members.len();
-        let freed = gang.settle(facts, clock_ms, None);
-        let after = gang.members.len();
-        if before != after {
-            gang.composition = gang.composition.saturating_add(1);
-        }
-        self.members = self.members.saturating_add(after).saturating_sub(before);
-        for (kind, node) in freed {
-            self.held.remove(node, Slot { gang: at, kind });
-        }
-        if after == 0 {
-            self.forget(at);
-        }
-    }
-
-    /// Ends all slots of a gang; while none of its group runs, those of the whole group, which would start in part otherwise.
-    fn drop_slots(&mut self, at: usize, facts: &impl Facts) {
-        let under_way = self.gang(at).is_some_and(|gang| self.is_under_way(gang, facts).0);
-        let mut freed = Vec::new();
-        for at in if under_way { vec![at] } else { self.unit(at) } {
-            for member in self.gang_mut(at).map(|gang| &mut gang.members).into_iter().flatten() {
-                if let Place::Slot(node) = member.place {
-                    freed.push((node, Slot { gang: at, kind: member.kind }));
-                    member.place = Place::Nowhere;
-                    member.directed = false;
-                }
-            }
-        }
-        for (node, slot) in freed {
-            self.held.remove(node, slot);
-        }
-    }
-
-    /// Moves a member, and keeps the slots in step.
-    fn put(&mut self, at: usize, name: u64, place: Place) {
-        let Some(member) = self.gang_mut(at).and_then(|gang| gang.find_mut(name)) else { return };
-        let (before, kind) = (core::mem::replace(&mut member.place, place), member.kind);
-        member.directed = false;
-        if let Place::Slot(node) = before {
-            self.held.remove(node, Slot { gang: at, kind });
-        }
-        if let Place::Slot(node) = place {
-            self.held.add(node, Slot { gang: at, kind });
-        }
-    }
-
-    /// Something happened in the gang: its slots live on.
-    fn note_progress(&mut self, at: usize) {
-        let progress = Progress { cycle: self.now, clock_ms: self.clock_ms, ..Progress::default() };
-        if let Some(gang) = self.gang_mut(at) {
-            gang.progress = progress;
-        }
-    }
-
-    /// Ends slots of gangs in which nothing happens any more.
-    fn expire(&mut self, uid: u64, facts: &impl Facts) {
-        let (now, clock_ms) = (self.now, self.clock_ms);
-        for at in self.held.holders() {
-            let Some(gang) = self.gang_mut(at) else { continue };
-            let wait_ms = i64::from(gang.wait_seconds).saturating_mul(1000);
-            let progress = &mut gang.progress;
-            if clock_ms != progress.clock_ms {
-                progress.running_since_ms.get_or_insert(clock_ms);
-                progress.clock_ms = clock_ms;
-                progress.turned_away.clear();
-            }
-            let by_clock = progress.running_since_ms.is_some_and(|since| clock_ms.minus(since) >= wait_ms);
-            let by_cycles = now.saturating_sub(progress.cycle) >= SLOT_CYCLES;
-            let most =
-                if gang.members.iter().any(|member| member.failed) { TURNED_AWAY_AFTER_FAILURE } else { TURNED_AWAY };
-            let in_the_way = progress.turned_away.iter().any(|(pod, times, _)| *pod == uid && *times >= most);
-            if by_clock || by_cycles || in_the_way {
-                self.drop_slots(at, facts);
-            }
-        }
     }
 }
 

@@ -113,9 +113,8 @@ impl Book {
     /// Whether a gang, and those that start together with it, have all the members they need.
     pub(super) fn is_complete(&self, at: usize, facts: &impl Facts) -> bool {
         self.gang(at).is_some_and(|gang| {
-            let partners = gang.together_with.iter().map(|key| self.by_key.get(key).copied());
-            let complete = |gang: &Gang| gang.min() > 0 && gang.has_quorum(gang.counts(facts));
-            complete(gang) && { partners }.all(|at| at.and_then(|at| self.gang(at)).is_some_and(complete))
+            let counts = gang.counts(facts);
+            gang.min() > 0 && gang.has_quorum(counts) && self.incomplete_partner(gang, counts, facts).is_none()
         })
     }
 }

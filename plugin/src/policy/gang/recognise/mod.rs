@@ -77,6 +77,7 @@ const ROLES: &[Source] = &[
 ///
 /// # Errors
 /// The first key with an impossible value.
+#[inline(never)]
 pub fn recognise(pod: &impl PodText, options: &Options) -> Result<Recognised, Fault> {
     let values = Values::read(pod.labels(), pod.annotations());
     let own = values.either(Key::Gang);

@@ -126,6 +126,10 @@ impl Facts for Cluster {
         self.pods.iter().any(|pod| pod.uid() == uid && pod.node.is_some() && !pod.counted)
     }
 
+    fn is_gone(&self, _: u64) -> bool {
+        false
+    }
+
     fn generation(&self) -> u64 {
         self.generation
     }
@@ -291,7 +295,10 @@ impl World {
                 self.cluster.pods[at].reason = rejection.reason;
                 return Outcome::Rejected(rejection.preemption_may_help);
             }
-            Verdict::Direct(node) => vec![node],
+            Verdict::Direct(node) => {
+                self.book.send();
+                vec![node]
+            }
             Verdict::Free | Verdict::Planned => (0..self.cluster.rows()).collect(),
         };
         let mut reasons = Vec::new();
