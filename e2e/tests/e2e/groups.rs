@@ -1,9 +1,11 @@
-//! Sizes of gangs that stand in PodGroup objects only.
+//! What a publisher tells of gangs besides who runs: sizes that stand in PodGroup objects only, and who waits no more.
 
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use kube::ResourceExt;
+use stowage::cluster::node_state::short_uid;
+use stowage_e2e::cluster::Cluster;
 use stowage_e2e::objects::PodSpec;
 use stowage_e2e::publisher::Publisher;
 use stowage_e2e::{repository, wait};
@@ -60,4 +62,45 @@ pub async fn sizes_of_pod_groups_reach_their_pods(folder: PathBuf) -> Result<()>
     }
     // It runs already; what its group says now is of no use to it.
     labelled("early", Some("3")).await
+}
+
+/// Deletes a member that waits, and waits until the publisher tells of it.
+pub async fn delete_waiting(cluster: &Cluster, pod: &str, node: &str) -> Result<()> {
+    let uid = cluster.pods.get(pod).await?.uid().context("no UID")?;
+    cluster.delete(pod).await?;
+    wait::until("some node tells that the member is gone", async || {
+        let left = cluster.state(node).await?.left;
+        ensure!(left.contains(&short_uid(&uid)), "{node} tells of {left:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// Members that were deleted while they waited are told on a node, by the next publisher, too; pods by themselves are not.
+pub async fn deleted_members_are_told(folder: PathBuf) -> Result<()> {
+    let (plane, cluster) = cluster(&folder, 2, 0).await?;
+    let publisher = Publisher::start(&plane, "publisher")?;
+    for pod in ["gang-0", "gang-1"] {
+        cluster.create_pod(&PodSpec::with_gpus(pod, 0).in_gang("gang", 2)).await?;
+    }
+    cluster.create_pod(&PodSpec::with_gpus("single", 0)).await?;
+    wait::until("node state is published", async || cluster.state("node-0").await).await?;
+    cluster.delete("single").await?;
+    delete_waiting(&cluster, "gang-0", "node-0").await?;
+    let told = cluster.state("node-0").await?.left;
+    ensure!(told.len() == 1, "one was a member, and {told:?} are told");
+
+    publisher.process.stop()?;
+    let _publisher = Publisher::start(&plane, "next")?;
+    cluster.create_pod(&PodSpec::with_gpus("runs", 0)).await?;
+    cluster.bind("runs", "node-1").await?;
+    wait::until("the next publisher has taken over", async || {
+        ensure!(cluster.state("node-1").await?.pods == 1, "not yet");
+        Ok(())
+    })
+    .await?;
+    delete_waiting(&cluster, "gang-1", "node-0").await?;
+    let left = cluster.state("node-0").await?.left;
+    ensure!(left.len() == 2 && left.contains(&told[0]), "{left:?} forget {told:?}");
+    Ok(())
 }

@@ -15,6 +15,7 @@ use stowage_e2e::publisher::Publisher;
 use stowage_e2e::scheduler::{self, Changes};
 use stowage_e2e::{repository, wait};
 
+use super::groups::delete_waiting;
 use super::publisher::cluster;
 use super::usage::measure;
 
@@ -98,6 +99,26 @@ pub async fn a_gang_is_complete_or_absent(folder: PathBuf) -> Result<()> {
     ensure!(bound == 0, "{bound} members of an incomplete gang are bound");
     running.cluster.nodes.create(&PostParams::default(), &stowage_e2e::objects::node("node-4", 4)?).await?;
     running.bound("gang", 20).await?;
+    Ok(())
+}
+
+/// A member that was deleted while it waited is not counted on when there is room at last.
+pub async fn a_deleted_member_is_not_counted_on(folder: PathBuf) -> Result<()> {
+    let mut running = start(&folder, 2, 1, &Changes::default()).await?;
+    for (pod, expected) in
+        gang("gang", 3, 3).iter().zip(["1 of 3 members", "2 of 3 members", "3 of 3 members, needs 3 x"])
+    {
+        running.cluster.create_pod(pod).await?;
+        running.waits(&pod.name, expected).await?;
+    }
+    delete_waiting(&running.cluster, "gang-2", "node-0").await?;
+    running.cluster.nodes.create(&PostParams::default(), &stowage_e2e::objects::node("node-2", 4)?).await?;
+    // The node brings it back.
+    running.waits("gang-0", "2 of 3 members").await?;
+    let bound = running.cluster.placements().await?.iter().filter(|(_, node)| node.is_some()).count();
+    ensure!(bound == 0, "{bound} members are bound without the third");
+    running.cluster.create_pod(&PodSpec::with_gpus("gang-3", 1).in_gang("gang", 3)).await?;
+    running.bound("gang", 3).await?;
     Ok(())
 }
 
