@@ -19,6 +19,7 @@ module: setup ## Build the module: target/stowage.wasm
 	@mkdir -p target && cp $(BUILD)/$(WASM_TARGET)/module/stowage.wasm target/stowage.wasm && ls -l target/stowage.wasm
 
 demo: module ## Pack a TFJob onto one of two GPU nodes, then spread it
+	$(CARGO) build --release --bin stowage
 	@echo
 	@echo "A TFJob (1 parameter server, 4 workers with a GPU each) on two nodes with 4 GPUs, default policy:"
 	@echo "everything goes to one node, the other keeps its 4 GPUs free for the next job."
