@@ -3,6 +3,7 @@
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
+use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -78,8 +79,8 @@ impl Emptied {
 #[derive(Clone, Debug)]
 pub struct GangPod {
     recognised: Result<Recognised, Fault>,
-    /// Of members only.
-    rules: NodeRules,
+    /// Of members only. Shared with what is kept of them: a pod comes again and again.
+    rules: Rc<NodeRules>,
     fingerprint: u64,
     one_per_node: bool,
     turned_away: bool,
@@ -130,7 +131,7 @@ impl Gangs {
         let is_member = matches!(recognised, Ok(Recognised::Member(_)));
         Ok(GangPod {
             recognised,
-            rules: if is_member { NodeRules::of(pod)? } else { NodeRules::default() },
+            rules: Rc::new(if is_member { NodeRules::of(pod)? } else { NodeRules::default() }),
             fingerprint: if is_member { fingerprint(pod) } else { 0 },
             one_per_node: is_member && one_per_node(pod)?,
             turned_away: is_member && pod.was_turned_away()?,
@@ -196,7 +197,8 @@ impl Gangs {
     ) -> Verdict {
         self.note_cut_wait(membership, host);
         let rules = self.knowledge.keep_rules(gang.fingerprint, &gang.rules, pod.class, cluster.cycle());
-        let new_keys = gang.rules.keys().filter(|key| cluster.keep_label(key)).count();
+        let mut new_keys = false;
+        gang.rules.keys(|key| new_keys |= cluster.keep_label(key));
         let nominated = match &*gang.nominated {
             "" => None,
             name => cluster.find(name).or_else(|| cluster.read(host, name)).map(|at| at.row()),
@@ -213,7 +215,7 @@ impl Gangs {
             created: pod.info.created,
             nominated,
         };
-        if new_keys > 0 {
+        if new_keys {
             cluster.survey(host);
         }
         cluster.is_there(pod.uid);

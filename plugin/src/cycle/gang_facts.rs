@@ -1,6 +1,7 @@
 //! The cluster as the book of gangs asks about it.
 
 use alloc::boxed::Box;
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use super::qos::Qos;
@@ -24,7 +25,7 @@ pub struct Knowledge {
     topology_key: Option<Box<str>>,
     excluded_roles: Vec<Box<str>>,
     /// Rules and class of members by number, and the cycle in which they were last met.
-    rules: SortedMap<u64, (NodeRules, PodClass, u64)>,
+    rules: SortedMap<u64, (Rc<NodeRules>, PodClass, u64)>,
     /// The number of the rules of the member at hand, of which QoS knows more than the class.
     current: u64,
     /// Pods that the scheduler counted in where they are nominated, in this cycle: hashes of their UIDs, and requests.
@@ -43,7 +44,7 @@ impl Knowledge {
     }
 
     /// Remembers the rules of the member at hand. Answers a number for them and the class, for which QoS has rules.
-    pub fn keep_rules(&mut self, fingerprint: u64, rules: &NodeRules, class: PodClass, cycle: u64) -> u64 {
+    pub fn keep_rules(&mut self, fingerprint: u64, rules: &Rc<NodeRules>, class: PodClass, cycle: u64) -> u64 {
         let [qos, band] = [class.qos as u64, class.band.map_or(0xff, |band| band as u64)];
         let class_number = qos | band << 8 | u64::from(class.declared) << 16;
         let number = fingerprint ^ class_number.wrapping_mul(0x517c_c1b7_2722_0a95);

@@ -163,11 +163,13 @@ impl<'a> Pod<'a> {
         self.tolerations
     }
 
-    /// The parts of the spec that decide where the pod may run, resources apart: node selector, tolerations, topology
-    /// spread and affinity.
-    pub(super) fn placement_parts(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let lists = [self.node_selector, self.tolerations, self.topology_spread];
-        lists.into_iter().flat_map(|list| list.iter().filter_map(Result::ok)).chain([self.affinity])
+    /// Tells the parts of the spec that decide where the pod may run, resources apart: node selector, tolerations,
+    /// topology spread and affinity.
+    pub(super) fn placement_parts(&self, mut tell: impl FnMut(&[u8])) {
+        for list in [self.node_selector, self.tolerations, self.topology_spread] {
+            list.iter().filter_map(Result::ok).for_each(&mut tell);
+        }
+        tell(self.affinity);
     }
 
     /// The labels that a node must have; of a key that occurs twice, the last counts.
@@ -216,7 +218,8 @@ impl<'a> Pod<'a> {
 
     /// A scheduler has tried the pod in vain.
     pub fn was_turned_away(&self) -> Result<bool, Error> {
-        Ok(matches!(self.reason(b"PodScheduled")?, b"Unschedulable" | b"SchedulerError"))
+        let reason = self.reason(b"PodScheduled")?;
+        Ok(reason == b"Unschedulable" || reason == b"SchedulerError")
     }
 
     /// The reason of the first condition of a kind, or nothing.

@@ -101,11 +101,14 @@ impl NodeRules {
         Ok(rules)
     }
 
-    /// Keys of the labels that the rules look at.
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
-        let selector = self.selector.iter().map(|(key, _)| &**key);
-        let labels = self.terms.iter().flatten().flat_map(|term| term.labels.iter().map(|label| &*label.key));
-        selector.chain(labels)
+    /// Tells the keys of the labels that the rules look at.
+    pub fn keys(&self, mut tell: impl FnMut(&str)) {
+        for (key, _) in &self.selector {
+            tell(key);
+        }
+        for term in self.terms.iter().flatten() {
+            term.labels.iter().for_each(|label| tell(&label.key));
+        }
     }
 
     /// Whether the pod may run on the node.
@@ -232,11 +235,17 @@ impl Toleration {
 /// A number for all of a spec that decides where the pod may run: alike for pods that are alike.
 #[must_use]
 pub fn fingerprint(pod: &Pod<'_>) -> u64 {
-    pod.placement_parts().fold(0xcbf2_9ce4_8422_2325, |hash, bytes| {
-        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_le_bytes();
-        let all = length.iter().chain(bytes);
-        all.fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
-    })
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut fold = |bytes: &[u8]| {
+        for byte in bytes {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    };
+    pod.placement_parts(|part| {
+        fold(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
+        fold(part);
+    });
+    hash
 }
 
 /// Whether a node takes one pod of this kind at most: it wants a port of the node, or no pod like itself on it.
