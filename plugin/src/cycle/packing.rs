@@ -15,7 +15,7 @@ use crate::config::Policy;
 use crate::gather::Gather;
 use crate::object::{self, GpuNames, GpuRequest, GpuUnit, PodInfo, Quantity, ResourceId, Resources};
 use crate::policy::packing::{
-    DEVICE, Explanation, Free, Kind, Model, Models, NodeCapacity, Packing, PackingOptions, PodShape, Pool, score,
+    DEVICE, Explanation, Free, Kind, Model, Models, NodeCapacity, Packing, PodShape, Pool, score,
 };
 use crate::reckon::Reckon;
 use crate::text::number;
@@ -59,7 +59,7 @@ impl Packer {
         }
         let main = policy.gpu.resources.iter().find(|resource| resource.unit == GpuUnit::Device);
         let mut packer = Self {
-            packing: Packing::new(&PackingOptions::default()),
+            packing: Packing::new(policy.packing.horizon_pods),
             gpu: policy.gpu.names(),
             main: main.map(|resource| resource.name.as_str().into()),
             model_labels: policy.gpu.model_labels.iter().map(|label| label.as_str().into()).gather(),
@@ -70,7 +70,7 @@ impl Packer {
             table: Vec::new(),
             least: 0.0,
         };
-        let expected = policy.packing.expected.iter().map(|pods| {
+        for pods in &policy.packing.expected {
             let quantity = |text: &str| Quantity::parse(text).unwrap_or_default();
             let shape = PodShape {
                 kind: MAIN,
@@ -80,10 +80,8 @@ impl Packer {
                 cpu: quantity(&pods.cpu).milli_value(),
                 memory: quantity(&pods.memory).value(),
             };
-            (shape, pods.pods)
-        });
-        let options = PackingOptions { expected: expected.gather(), horizon: policy.packing.horizon_pods };
-        packer.packing = Packing::new(&options);
+            packer.packing.expect(&shape, pods.pods);
+        }
         Some(packer)
     }
 
@@ -201,8 +199,8 @@ impl Packer {
         let node = u32::try_from(row).ok().and_then(|row| cluster.at_row(row));
         let known = node.and_then(|node| Some((node, node.known()?)));
         let revision = known.map_or(0, |(node, _)| node.revision().max(1));
-        if self.told.len() <= row {
-            self.told.resize(row.saturating_add(1), 0);
+        while self.told.len() <= row {
+            self.told.push(0);
         }
         match self.told.get_mut(row) {
             Some(told) if *told != revision => *told = revision,

@@ -1,9 +1,7 @@
 //! The module's packing, native.
 
 use anyhow::Result;
-use stowage::policy::packing::{
-    DEVICE, Free, Kind, Model, Models, NodeCapacity, Packing, PackingOptions, PodShape, Pool, score,
-};
+use stowage::policy::packing::{DEVICE, Free, Kind, Model, Models, NodeCapacity, Packing, PodShape, Pool, score};
 
 use crate::openb::cluster::{Cluster, Node};
 use crate::openb::replay::Policy;
@@ -18,7 +16,7 @@ pub(super) struct Stowage {
 
 impl Stowage {
     pub(super) fn new() -> Self {
-        Self { packing: Packing::new(&PackingOptions::default()), known: Vec::new() }
+        Self { packing: Packing::new(stowage::config::Packing::default().horizon_pods), known: Vec::new() }
     }
 }
 

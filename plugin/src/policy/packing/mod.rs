@@ -14,8 +14,6 @@
 //! Room is counted in whole millionths of a GPU, so that sums over nodes depend neither on the order of the nodes nor on
 //! the order in which they changed.
 
-use alloc::vec::Vec;
-
 mod holes;
 mod node;
 mod scorer;
@@ -29,18 +27,3 @@ mod workload;
 pub use node::{Free, NodeCapacity, Pool};
 pub use scorer::{Explanation, Packing, score};
 pub use shape::{DEVICE, Kind, Model, Models, NodeModels, PodShape};
-
-/// How packing is tuned.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PackingOptions {
-    /// Pods after which an earlier pod counts half.
-    pub horizon: u32,
-    /// Shapes known before any pod is seen, each with the number of pods it counts for.
-    pub expected: Vec<(PodShape, u32)>,
-}
-
-impl Default for PackingOptions {
-    fn default() -> Self {
-        Self { horizon: 10_000, expected: Vec::new() }
-    }
-}

@@ -3,7 +3,6 @@
 use crate::gather::Gather;
 use alloc::vec::Vec;
 
-use super::PackingOptions;
 use super::holes::Holes;
 use super::node::{Free, NodeCapacity, Room};
 use super::shape::{Kind, PodShape};
@@ -24,17 +23,24 @@ pub struct Packing {
     view: View,
     /// What was learned last, until all nodes have been looked at; and how many rows have been.
     next: Option<(View, usize)>,
-    nodes: Vec<Option<NodeCapacity>>,
+    nodes: Vec<Row>,
     /// Most devices of a kind that were ever seen on one node.
     largest: Vec<(Kind, u32)>,
-    /// By row: the state of the node, by a number that no other state has; 0 for none.
-    versions: Vec<u32>,
     version: u32,
     /// Changes with the view and its weights.
     epoch: u32,
     kept: Vec<Kept>,
     /// Counts the pods scored, to tell which kept shape was not used for longest.
     clock: u64,
+}
+
+/// A row of the caller's table of nodes.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    /// `None` if nothing is known of the node, or there is none.
+    capacity: Option<NodeCapacity>,
+    /// The state of the node, by a number that no other state has; 0 without one.
+    version: u32,
 }
 
 /// Regrets of one pod shape, by row.
@@ -65,23 +71,25 @@ pub struct Explanation {
 }
 
 impl Packing {
-    /// Nothing seen but what is expected.
+    /// Nothing seen yet. `horizon` is the number of pods after which an earlier pod counts half.
     #[must_use]
-    pub fn new(options: &PackingOptions) -> Self {
-        let mut workload = Workload::new(options.horizon);
-        options.expected.iter().for_each(|(shape, pods)| workload.observe(shape, *pods, 1));
+    pub fn new(horizon: u32) -> Self {
         Self {
-            workload,
+            workload: Workload::new(horizon),
             view: View::default(),
             next: None,
             nodes: Vec::new(),
             largest: Vec::new(),
-            versions: Vec::new(),
             version: 0,
             epoch: 0,
             kept: Vec::new(),
             clock: 0,
         }
+    }
+
+    /// A shape is known before any pod is seen, and counts for so many pods.
+    pub fn expect(&mut self, shape: &PodShape, pods: u32) {
+        self.workload.observe(shape, pods, 1);
     }
 
     /// A pod has arrived. To be called once a pod, not once an attempt to place it.
@@ -108,8 +116,7 @@ impl Packing {
         }
         self.remove_node(at);
         if self.nodes.len() <= at {
-            self.nodes.resize_with(at.saturating_add(1), || None);
-            self.versions.resize(at.saturating_add(1), 0);
+            self.nodes.resize_with(at.saturating_add(1), Row::default);
         }
         for pool in &capacity.pools {
             match self.largest.iter_mut().find(|(kind, _)| *kind == pool.kind()) {
@@ -122,20 +129,17 @@ impl Packing {
             next.add(at, &capacity);
         }
         self.version = self.version.wrapping_add(1).max(1);
-        if let (Some(node), Some(version)) = (self.nodes.get_mut(at), self.versions.get_mut(at)) {
-            (*node, *version) = (Some(capacity), self.version);
+        if let Some(row) = self.nodes.get_mut(at) {
+            *row = Row { capacity: Some(capacity), version: self.version };
         }
     }
 
     /// A node is gone, or nothing is known of it any more.
     pub fn remove_node(&mut self, at: usize) {
-        let Some(capacity) = self.nodes.get_mut(at).and_then(Option::take) else { return };
+        let Some(Row { capacity: Some(capacity), .. }) = self.nodes.get_mut(at).map(core::mem::take) else { return };
         self.view.remove(at, &capacity);
         if let Some((next, _)) = self.next.as_mut().filter(|(_, rows)| at < *rows) {
             next.remove(at, &capacity);
-        }
-        if let Some(version) = self.versions.get_mut(at) {
-            *version = 0;
         }
     }
 
@@ -158,12 +162,13 @@ impl Packing {
         }
         let mut kept = self.take_kept(pod);
         for at in nodes {
-            let (Some(version), Some(known)) = (self.versions.get(at), kept.regrets.get_mut(at)) else { continue };
-            if *version == 0 {
+            let (Some(row), Some(known)) = (self.nodes.get(at), kept.regrets.get_mut(at)) else { continue };
+            let version = row.version;
+            if version == 0 {
                 continue;
             }
-            if known.version != *version {
-                *known = Regret { version: *version, milli: self.regret(pod, at).unwrap_or(f64::NAN) as f32 };
+            if known.version != version {
+                *known = Regret { version, milli: self.regret(pod, at).unwrap_or(f64::NAN) as f32 };
             }
             if !known.milli.is_nan() {
                 found(at, known.milli.into());
@@ -192,7 +197,7 @@ impl Packing {
     }
 
     fn node(&self, at: usize) -> Option<&NodeCapacity> {
-        self.nodes.get(at).and_then(Option::as_ref)
+        self.nodes.get(at)?.capacity.as_ref()
     }
 
     /// Learns the workload again if there is news. What was learned holds from the cycle on in which the last of the
@@ -204,8 +209,8 @@ impl Packing {
         }
         let Some((mut view, looked)) = self.next.take() else { return };
         let rows = looked.saturating_add(LOOKS);
-        for (at, node) in self.nodes.iter().enumerate().take(rows).skip(looked) {
-            if let Some(node) = node {
+        for (at, row) in self.nodes.iter().enumerate().take(rows).skip(looked) {
+            if let Some(node) = &row.capacity {
                 view.add(at, node);
             }
         }

@@ -18,7 +18,8 @@ fn node(cpu_free: i64, free_milli: &[i64]) -> NodeCapacity {
 }
 
 fn packing(pods: &[(PodShape, u32)], nodes: &[NodeCapacity]) -> Packing {
-    let mut packing = Packing::new(&PackingOptions { expected: pods.to_vec(), ..PackingOptions::default() });
+    let mut packing = Packing::new(10_000);
+    pods.iter().for_each(|(shape, pods)| packing.expect(shape, *pods));
     nodes.iter().enumerate().for_each(|(at, node)| packing.update_node(at, node.clone()));
     packing
 }
