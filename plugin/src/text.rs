@@ -1,7 +1,10 @@
 //! Patterns and quotes, in fewer bytes than std's searcher and escapes.
 
+use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 
+use crate::gather::Gather;
 use crate::say::Say;
 
 /// Texts with `between` between them.
@@ -15,6 +18,12 @@ pub fn join(texts: &[String], between: &str) -> String {
         joined.push_str(text);
     }
     joined
+}
+
+/// The same texts, for lists that do not change.
+#[must_use]
+pub fn boxed(texts: &[String]) -> Vec<Box<str>> {
+    texts.iter().map(|text| text.as_str().into()).gather()
 }
 
 /// What stands before and behind the first `mark`, a character of one byte.
@@ -89,13 +98,26 @@ pub fn cut(text: &str, most: usize) -> &str {
 /// A text without line breaks and other control characters: whoever writes an object chooses what stands in it.
 #[must_use]
 pub fn one_line(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+    plain(text, '%')
 }
 
 /// The same without percent signs: the scheduler takes a reason for a format when it writes the pod's event.
 #[must_use]
 pub fn reason(text: &str) -> String {
-    one_line(text).chars().map(|character| if character == '%' { '\u{ff05}' } else { character }).collect()
+    plain(text, '\u{ff05}')
+}
+
+/// A text on one line, with its percent signs written as `percent`.
+fn plain(text: &str, percent: char) -> String {
+    let mut plain = String::new();
+    for character in text.chars() {
+        plain.push(match character {
+            '%' => percent,
+            _ if character.is_control() => ' ',
+            _ => character,
+        });
+    }
+    plain
 }
 
 /// Text of an object in a message: in quotes, and on one line.

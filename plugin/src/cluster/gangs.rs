@@ -49,16 +49,20 @@ impl Cluster {
     }
 
     pub(super) fn count_gangs(&mut self, before: Option<&Node>, after: Option<&Node>) {
-        for (key, count) in before.and_then(Node::state).iter().flat_map(|state| state.gangs.iter()) {
-            if let Some(members) = self.gang_members.get_mut(key) {
-                *members = members.saturating_sub(*count);
-                if *members == 0 {
-                    self.gang_members.remove(key);
+        if let Some(before) = before.and_then(Node::state) {
+            for (key, count) in before.gangs.iter() {
+                if let Some(members) = self.gang_members.get_mut(key) {
+                    *members = members.saturating_sub(*count);
+                    if *members == 0 {
+                        self.gang_members.remove(key);
+                    }
                 }
             }
         }
-        for (key, count) in after.and_then(Node::state).iter().flat_map(|state| state.gangs.iter()) {
-            self.gang_members.update(key.clone(), |members| *members = members.saturating_add(*count));
+        if let Some(after) = after.and_then(Node::state) {
+            for (key, count) in after.gangs.iter() {
+                self.gang_members.update(key.clone(), |members| *members = members.saturating_add(*count));
+            }
         }
     }
 }

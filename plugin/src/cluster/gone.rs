@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn the_latest_are_remembered_and_the_bound_holds() {
-        let mut cluster = Cluster::new([], 120);
+        let mut cluster = Cluster::new(Vec::new(), 120);
         let uid = |number: u32| number.wrapping_mul(2_654_435_761);
         for number in 0..10_000 {
             cluster.note_gone(uid(number), NodeIndex(0));
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn whoever_comes_is_there() {
-        let mut cluster = Cluster::new([], 120);
+        let mut cluster = Cluster::new(Vec::new(), 120);
         cluster.note_gone(5, NodeIndex(0));
         cluster.is_there(5 | 1 << 40);
         assert!(!cluster.is_gone(5));

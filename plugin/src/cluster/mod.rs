@@ -134,7 +134,7 @@ impl Cluster {
     /// A cluster of which nothing is known. `tracked` are the keys of labels to keep of every node;
     /// `ledger_seconds` is how long a placed pod may stay uncounted.
     #[must_use]
-    pub fn new(tracked: impl IntoIterator<Item = Box<str>>, ledger_seconds: u32) -> Self {
+    pub fn new(tracked: Vec<Box<str>>, ledger_seconds: u32) -> Self {
         Self {
             names: ResourceNames::default(),
             nodes: Vec::new(),
@@ -144,7 +144,7 @@ impl Cluster {
             gone: SortedMap::default(),
             notes: 0,
             said: Said::default(),
-            tracked: tracked.into_iter().gather(),
+            tracked,
             label_keys: Vec::new(),
             gang_members: SortedMap::default(),
             generation: 0,
@@ -277,7 +277,7 @@ impl Cluster {
         };
         node.digest = digest;
         node.read_in = self.cycle;
-        let before = self.nodes.get_mut(at.index()).and_then(Option::take);
+        let mut before = self.nodes.get_mut(at.index()).and_then(Option::take);
         if let Some(why) = node.news(before.as_ref()) {
             news.push(say!("node ", name, ": allocation unknown, it gets no opinion: ", why));
         }
@@ -288,7 +288,7 @@ impl Cluster {
             }
         }
         self.count_gangs(before.as_ref(), Some(&node));
-        for entry in before.map(Node::into_entries).unwrap_or_default() {
+        for entry in before.as_mut().map(Node::take_entries).unwrap_or_default() {
             node.place(entry);
         }
         if known.is_none() {
@@ -410,7 +410,7 @@ impl Cluster {
         if node.has_own_thresholds() {
             self.own_thresholds = self.own_thresholds.saturating_sub(1);
         }
-        for entry in node.into_entries() {
+        for entry in node.entries() {
             self.placed.remove(&entry.uid);
         }
         self.free.push(at);

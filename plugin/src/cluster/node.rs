@@ -218,8 +218,8 @@ impl Node {
         }
     }
 
-    pub(super) fn into_entries(self) -> Vec<Entry> {
-        self.entries
+    pub(super) fn take_entries(&mut self) -> Vec<Entry> {
+        core::mem::take(&mut self.entries)
     }
 }
 
@@ -238,11 +238,10 @@ fn labels(meta: &Metadata<'_>, keys: &[Box<str>]) -> Vec<Option<Box<str>>> {
 
 impl Known {
     fn new(mut document: NodeState, names: &mut ResourceNames) -> Result<Self, Unknown> {
-        let requested = node_state::resources(&core::mem::take(&mut document.requested), names)?;
+        let mut requested = Resources::new();
+        node_state::intern(&core::mem::take(&mut document.requested), names, &mut requested)?;
         let mut scoring_requested = requested.clone();
-        for (id, amount) in node_state::resources(&core::mem::take(&mut document.nonzero), names)?.iter() {
-            scoring_requested.set(id, amount);
-        }
+        node_state::intern(&core::mem::take(&mut document.nonzero), names, &mut scoring_requested)?;
         Ok(Self { document, requested, scoring_requested })
     }
 

@@ -218,16 +218,14 @@ pub fn uid_hash(uid: &str) -> u64 {
     uid.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// Interned amounts.
+/// Sets the amounts in `resources`, which knows names by their numbers.
 ///
 /// # Errors
 /// [`Unknown::Broken`] when there are more resource names than the module tells apart.
-pub(super) fn resources(amounts: &Amounts, names: &mut ResourceNames) -> Result<Resources, Unknown> {
-    amounts
-        .iter()
-        .map(|(name, amount)| {
-            let id = names.intern(name).ok_or_else(|| Unknown::Broken("too many resource names".into()))?;
-            Ok((id, *amount))
-        })
-        .collect()
+pub(super) fn intern(amounts: &Amounts, names: &mut ResourceNames, resources: &mut Resources) -> Result<(), Unknown> {
+    for (name, amount) in amounts.iter() {
+        let id = names.intern(name).ok_or_else(|| Unknown::Broken("too many resource names".into()))?;
+        resources.set(id, *amount);
+    }
+    Ok(())
 }

@@ -82,7 +82,7 @@ fn a_document_has_no_more_fields_than_there_are_resources() {
 fn a_node_goes_by_the_name_under_which_it_was_given() {
     let mut host = FakeHost::default();
     host.set_node("virtual/n", node_with(Some(&state_of(&[], 1))));
-    let mut cluster = Cluster::new([], 120);
+    let mut cluster = Cluster::new(Vec::new(), 120);
     let at = cluster.read(&mut host, "virtual/n").expect("its object says n");
     assert_eq!(cluster.node(at).map(|node| &*node.name), Some("virtual/n"));
     host.nodes.clear();
@@ -94,7 +94,7 @@ fn a_node_goes_by_the_name_under_which_it_was_given() {
 fn an_unreadable_node_takes_no_room_and_is_said_once() {
     let mut host = FakeHost::default();
     host.set_node("broken", vec![0xff; 9]);
-    let mut cluster = Cluster::new([], 120);
+    let mut cluster = Cluster::new(Vec::new(), 120);
     for _ in 0..MAX_NODES {
         assert_eq!(cluster.read(&mut host, "broken"), None);
     }
@@ -112,7 +112,7 @@ fn a_survey_reads_what_stands_behind_a_broken_node() {
         host.set_node(name, testing::node(name, &[], &[(node_state::ANNOTATION, &state)], &[("cpu", "64")]));
     }
     host.set_node("b", vec![0x0a, 0x01, 0xff]);
-    let mut cluster = Cluster::new([], 120);
+    let mut cluster = Cluster::new(Vec::new(), 120);
     for _ in 0..2 {
         cluster.begin_cycle();
         cluster.survey(&mut host);
@@ -125,7 +125,7 @@ fn a_survey_reads_what_stands_behind_a_broken_node() {
 fn the_ledger_is_bounded_however_often_a_pod_comes_back() {
     let mut host = FakeHost::default();
     host.set_node("n", node_with(Some(&state_of(&[], 1))));
-    let mut cluster = Cluster::new([], 120);
+    let mut cluster = Cluster::new(Vec::new(), 120);
     let at = cluster.read(&mut host, "n").expect("there is a node");
     let again = a_pod("again", 1);
     for _ in 0..3 * MAX_PLACED {
@@ -151,7 +151,7 @@ fn the_ledger_is_bounded_however_often_a_pod_comes_back() {
 fn unknown_is_not_empty_and_is_said_once() {
     let mut host = FakeHost::default();
     host.set_node("n", node_with(None));
-    let mut cluster = Cluster::new([], 120);
+    let mut cluster = Cluster::new(Vec::new(), 120);
     for _ in 0..3 {
         cluster.begin_cycle();
         let at = cluster.read(&mut host, "n").expect("there is a node");
@@ -167,7 +167,7 @@ fn unknown_is_not_empty_and_is_said_once() {
 fn a_node_that_is_gone_is_forgotten_with_its_ledger() {
     let mut host = FakeHost::default();
     host.set_node("n", node_with(Some(&state_of(&[], 1))));
-    let mut cluster = Cluster::new([], 120);
+    let mut cluster = Cluster::new(Vec::new(), 120);
     let at = cluster.read(&mut host, "n").expect("there is a node");
     cluster.place(&a_pod("a", 1), None, at);
     host.nodes.clear();
@@ -179,7 +179,7 @@ fn a_node_that_is_gone_is_forgotten_with_its_ledger() {
 fn a_pod_that_has_left_uncounted_is_forgotten_at_once() {
     let mut host = FakeHost::default();
     host.set_node("n", node_with(Some(&state_of(&[], 1_000))));
-    let mut cluster = Cluster::new([], 120);
+    let mut cluster = Cluster::new(Vec::new(), 120);
     let at = cluster.read(&mut host, "n").expect("there is a node");
     for (name, amount) in [("a", 7), ("b", 5)] {
         cluster.place(&a_pod(name, amount), None, at);
@@ -193,7 +193,7 @@ fn a_pod_that_has_left_uncounted_is_forgotten_at_once() {
 /// A cluster of empty nodes, published a second after 1970, with a pod of 7m placed on `n`.
 fn with_one_placed(nodes: &[&str]) -> (FakeHost, Cluster) {
     let mut host = FakeHost::default();
-    let mut cluster = Cluster::new([], 120);
+    let mut cluster = Cluster::new(Vec::new(), 120);
     for node in nodes {
         publish(&mut host, node, 1_000);
         cluster.read(&mut host, node);
@@ -300,7 +300,7 @@ proptest! {
     ) {
         let mut host = FakeHost::default();
         host.set_node("n", node_with(Some(&state_of(&[], 1))));
-        let mut cluster = Cluster::new([], 120);
+        let mut cluster = Cluster::new(Vec::new(), 120);
         let at = cluster.read(&mut host, "n").expect("there is a node");
 
         let pods: Vec<PodInfo> = (0..12).map(|i| a_pod(&format!("uid-{i}"), 1 << i)).collect();

@@ -124,7 +124,9 @@ impl<'a> Fields<'a> {
         if let Some(elements) = self.elements(name) {
             slot.clear();
             for (at, element) in elements.iter().enumerate() {
-                slot.extend(self.text_in(&say!(name, "[", at, "]"), element).map(ToOwned::to_owned));
+                if let Some(text) = self.text_in(&say!(name, "[", at, "]"), element) {
+                    slot.push(text.to_owned());
+                }
             }
         }
         self.faults.len() == before

@@ -11,6 +11,7 @@ use crate::policy::gang::planner::Topology;
 use crate::policy::gang::recognise;
 use crate::sort::sort_by_key;
 use crate::sorted_map::SortedMap;
+use crate::text::boxed;
 
 /// Pods that start together or not at all.
 ///
@@ -106,13 +107,12 @@ impl Gang {
     /// How pods are recognised. Of two patterns in `sizes` that match, the longer counts.
     #[must_use]
     pub fn recognition(&self) -> recognise::Options {
-        let list = |names: &[String]| names.iter().map(|name| name.as_str().into()).gather();
         let mut sizes: Vec<(Box<str>, u32)> = self.sizes.iter().map(|(pattern, min)| (pattern.clone(), *min)).gather();
         sort_by_key(&mut sizes, |(pattern, _)| core::cmp::Reverse(pattern.len()));
         recognise::Options {
             sizes,
-            leader_first: list(&self.leader_first),
-            excluded_roles: list(&self.excluded_roles),
+            leader_first: boxed(&self.leader_first),
+            excluded_roles: boxed(&self.excluded_roles),
             infer_size_from_env: self.infer_size_from_env,
         }
     }

@@ -15,6 +15,7 @@ use crate::policy::gang::planner::NodeRow;
 use crate::policy::qos::class::PodClass;
 use crate::reckon::Reckon;
 use crate::sorted_map::SortedMap;
+use crate::text::boxed;
 
 /// Most sets of rules that are kept; the members of a gang share one or two.
 const MAX_RULES: usize = 4096;
@@ -36,7 +37,7 @@ impl Knowledge {
     pub fn new(policy: &Gang) -> Self {
         Self {
             topology_key: policy.topology_key.as_deref().map(Into::into),
-            excluded_roles: policy.excluded_roles.iter().map(|role| role.as_str().into()).gather(),
+            excluded_roles: boxed(&policy.excluded_roles),
             rules: SortedMap::default(),
             current: 0,
             nominated: SortedMap::default(),

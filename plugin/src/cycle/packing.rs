@@ -18,7 +18,7 @@ use crate::policy::packing::{
     DEVICE, Explanation, Free, Kind, Model, Models, NodeCapacity, Packing, PodShape, Pool, score,
 };
 use crate::reckon::Reckon;
-use crate::text::number;
+use crate::text::{boxed, number};
 
 /// Number of pods in one place that a time-sliced NVIDIA device stands for.
 const REPLICAS: &str = "nvidia.com/gpu.replicas";
@@ -62,7 +62,7 @@ impl Packer {
             packing: Packing::new(policy.packing.horizon_pods),
             gpu: policy.gpu.names(),
             main: main.map(|resource| resource.name.as_str().into()),
-            model_labels: policy.gpu.model_labels.iter().map(|label| label.as_str().into()).gather(),
+            model_labels: boxed(&policy.gpu.model_labels),
             models: Vec::new(),
             told: Vec::new(),
             generation: 0,
@@ -86,9 +86,13 @@ impl Packer {
     }
 
     /// The node labels that must be kept for [`Packer::new`].
-    pub fn node_labels(policy: &Policy) -> impl Iterator<Item = Box<str>> {
-        let labels = if policy.weights.packing == 0 { &[] } else { policy.gpu.model_labels.as_slice() };
-        labels.iter().map(String::as_str).chain((policy.weights.packing > 0).then_some(REPLICAS)).map(Into::into)
+    pub fn node_labels(policy: &Policy) -> Vec<Box<str>> {
+        let mut labels = Vec::new();
+        if policy.weights.packing > 0 {
+            labels = boxed(&policy.gpu.model_labels);
+            labels.push(REPLICAS.into());
+        }
+        labels
     }
 
     /// What a pod is to packing.
@@ -103,7 +107,7 @@ impl Packer {
         for label in 0..self.model_labels.len() {
             let Some(key) = self.model_labels.get(label) else { continue };
             if let Some(values) = pod.allowed_values(key)? {
-                let values: Vec<Model> = values.into_iter().filter_map(|value| self.model(label, &value)).gather();
+                let values: Vec<Model> = values.iter().filter_map(|value| self.model(label, value)).gather();
                 models = models.only(values);
             }
         }
@@ -165,14 +169,12 @@ impl Packer {
         }
     }
 
-    /// What the score on a node is made of, as JSON fields: the regret in GPU-milli, which pods lose most and how much,
+    /// What the score on a node is made of, as JSON `fields`: the regret in GPU-milli, which pods lose most and how much,
     /// and the value of the node's devices before and after.
-    pub fn explain(&self, pod: &PodShape, at: NodeIndex) -> Vec<String> {
-        let Some(Explanation { regret, loser, value }) = self.packing.explain(pod, at.index()) else {
-            return Vec::new();
-        };
+    pub fn explain(&self, pod: &PodShape, at: NodeIndex, fields: &mut Vec<String>) {
+        let Some(Explanation { regret, loser, value }) = self.packing.explain(pod, at.index()) else { return };
         // Whole numbers: printing fractions costs the module more than it tells.
-        let mut fields = vec![say!("\"regret\":", regret as i64)];
+        fields.push(say!("\"regret\":", regret as i64));
         if let Some((PodShape { devices, milli, cpu, .. }, loss)) = loser {
             let loss = loss as i64;
             fields.push(say!("\"loser\":\"", devices, " x ", milli, " milli, ", cpu, "m cpu\",\"loses\":", loss));
@@ -180,7 +182,6 @@ impl Packer {
         if let Some((before, after)) = value {
             fields.push(say!("\"valueBefore\":", before, ",\"valueAfter\":", after));
         }
-        fields
     }
 
     /// Tells packing which nodes are new, gone, or other than before.

@@ -315,18 +315,22 @@ fn allowances(rules: &Rules, node_thresholds: bool, names: &mut ResourceNames) -
         Metric::Memory => "bytes of memory",
     };
     let mut allowances = Vec::new();
+    let mut add = |name: &str, allowance| {
+        if let Some(id) = names.intern(name) {
+            allowances.push((id, allowance));
+        }
+    };
     for class in Class::ALL {
         for metric in Metric::ALL {
             if node_thresholds || rules.class(class).usage_thresholds.get(metric).is_some() {
-                let id = names.intern(&say!(unit(metric), " below the ", class, " threshold"));
-                allowances.extend(id.map(|id| (id, Allowance { class, metric, of_usage: true })));
+                let name = say!(unit(metric), " below the ", class, " threshold");
+                add(&name, Allowance { class, metric, of_usage: true });
             }
         }
     }
     for metric in Metric::ALL {
         if rules.best_effort_share.get(metric).is_some() {
-            let id = names.intern(&say!(unit(metric), " in the BE share"));
-            allowances.extend(id.map(|id| (id, Allowance { class: Class::Be, metric, of_usage: false })));
+            add(&say!(unit(metric), " in the BE share"), Allowance { class: Class::Be, metric, of_usage: false });
         }
     }
     allowances

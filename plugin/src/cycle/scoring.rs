@@ -1,7 +1,7 @@
 //! PreScore and Score: all nodes are scored in one pass, from memory; then the winners are read again until they are
 //! fresh.
 
-use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use super::gang::Gangs;
@@ -97,9 +97,9 @@ impl Scoring {
     pub fn new(policy: &Policy) -> Self {
         let (formula, weighing) = match &policy.binpack.scoring_strategy {
             None => {
-                let rest = ["cpu", "memory"].map(|name| (Counted::Named(name.into()), 1));
-                let resources = [(Counted::AnyGpu, GPU_WEIGHT)].into_iter().chain(rest);
-                (Formula::MostAllocated, Weighing::new(resources.gather()))
+                let named = |name: &str| Counted::Named(name.into());
+                let resources = vec![(Counted::AnyGpu, GPU_WEIGHT), (named("cpu"), 1), (named("memory"), 1)];
+                (Formula::MostAllocated, Weighing::new(resources))
             }
             Some(strategy) => {
                 let formula = match strategy.kind {
@@ -192,8 +192,14 @@ impl Scoring {
         policy: &Policy,
         host: &mut impl Host,
     ) {
-        let mut best_fresh = scored.iter().filter(|(_, at)| cluster.is_fresh(*at)).map(|(score, _)| *score).max();
-        scored.retain(|(_, at)| !cluster.is_fresh(*at));
+        let mut best_fresh = None;
+        scored.retain(|(score, at)| {
+            let fresh = cluster.is_fresh(*at);
+            if fresh {
+                best_fresh = best_fresh.max(Some(*score));
+            }
+            !fresh
+        });
         for _ in 0..policy.cluster.verify_per_cycle {
             let Some(best) = (0..scored.len()).greatest(|at| scored.get(*at).map(|(score, _)| *score)) else { break };
             let (score, at) = scored.swap_remove(best);
@@ -272,14 +278,15 @@ impl Scoring {
             if self.table.get(at.index()).is_none_or(|(cycle, _)| *cycle != self.cycle) {
                 continue;
             }
-            let parts = self.parts(question, node, cluster).unwrap_or_default();
-            let mut parts: Vec<String> = parts
-                .named(&policy.weights)
-                .into_iter()
-                .filter_map(|(name, part, _)| Some(say!("\"", name, "\":", part?)))
-                .gather();
+            let mut parts = Vec::new();
+            let found = self.parts(question, node, cluster).unwrap_or_default();
+            for (name, part, _) in &found.named(&policy.weights) {
+                if let Some(part) = part {
+                    parts.push(say!("\"", name, "\":", part));
+                }
+            }
             if let Some((packer, pod)) = &question.packing {
-                parts.extend(packer.explain(pod, at));
+                packer.explain(pod, at, &mut parts);
             }
             let mut line = say!("explain {\"pod\":\"", pod.namespace, "/", pod.name, "\",\"node\":\"", node.name);
             say_to!(&mut line, "\",\"parts\":{", join(&parts, ","), "},\"final\":", self.score_of(Some(at)), "}");

@@ -10,7 +10,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Host, Severity};
-use crate::gather::Gather;
 
 /// Names of the host's functions hold dots and capitals, which WIT cannot spell.
 mod imports {
@@ -143,8 +142,11 @@ impl Host for Scheduler {
     }
 
     fn cluster_events(&mut self, events: &[(u32, u32)]) {
-        let words: Vec<u8> =
-            events.iter().flat_map(|(kind, action)| [kind.to_le_bytes(), action.to_le_bytes()]).flatten().gather();
+        let mut words: Vec<u8> = Vec::new();
+        for (kind, action) in events {
+            words.extend_from_slice(&kind.to_le_bytes());
+            words.extend_from_slice(&action.to_le_bytes());
+        }
         unsafe { imports::result_cluster_events(words.as_ptr(), words.len()) }
     }
 

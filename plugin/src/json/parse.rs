@@ -62,17 +62,20 @@ impl<'a> Parser<'a> {
             Some(b'[') => self.list(levels.saturating_sub(1)),
             Some(b'"') => Ok(Json::Text(self.string()?)),
             Some(b'-' | b'0'..=b'9') => self.number(),
-            _ => {
-                let words = [("null", Json::Null), ("true", Json::Bool(true)), ("false", Json::Bool(false))];
-                for (word, value) in words {
-                    if self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes())) {
-                        self.at = self.at.saturating_add(word.len());
-                        return Ok(value);
-                    }
-                }
-                Err(self.error("expected a value"))
-            }
+            _ if self.word("null") => Ok(Json::Null),
+            _ if self.word("true") => Ok(Json::Bool(true)),
+            _ if self.word("false") => Ok(Json::Bool(false)),
+            _ => Err(self.error("expected a value")),
         }
+    }
+
+    /// Skips `word` if it comes next.
+    fn word(&mut self, word: &str) -> bool {
+        let found = self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes()));
+        if found {
+            self.at = self.at.saturating_add(word.len());
+        }
+        found
     }
 
     fn list(&mut self, levels: u32) -> Result<Json<'a>, Error> {

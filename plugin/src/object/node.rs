@@ -9,7 +9,6 @@ use super::quantities::Quantities;
 use super::resources::{ResourceNames, Resources};
 use super::rules::Taint;
 use super::wire::{self, Reader, Repeated};
-use crate::gather::Gather;
 
 /// A view of a protobuf `v1.Node`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,8 +57,13 @@ impl<'a> Node<'a> {
 
     /// The taints that keep pods away.
     pub fn taints(&self) -> Result<Vec<Taint>, Error> {
-        let taints = self.taints.iter().map(|taint| Taint::parse(taint?));
-        taints.filter_map(Result::transpose).try_gather().map_err(Error::at("spec.taints"))
+        let mut taints = Vec::new();
+        for taint in self.taints.iter() {
+            if let Some(taint) = taint.and_then(Taint::parse).map_err(Error::at("spec.taints"))? {
+                taints.push(taint);
+            }
+        }
+        Ok(taints)
     }
 
     /// `status.allocatable` as written.

@@ -72,9 +72,11 @@ impl Quantities {
     /// Whole amounts, rounded up: milli-CPU for cpu, units for everything else.
     #[must_use]
     pub fn rounded(&self) -> Resources {
-        self.iter()
-            .map(|(id, quantity)| (id, if id == ResourceId::CPU { quantity.milli_value() } else { quantity.value() }))
-            .collect()
+        let mut amounts = Resources::new();
+        for (id, quantity) in self.iter() {
+            amounts.set(id, if id == ResourceId::CPU { quantity.milli_value() } else { quantity.value() });
+        }
+        amounts
     }
 
     /// What `list` of a pod holds of the names that `counts` lets through. `field` names the list in errors, `part`

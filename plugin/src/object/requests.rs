@@ -220,8 +220,8 @@ impl Aggregate {
 /// Cpu and memory of all containers, as the quality-of-service class sees them.
 #[derive(Debug)]
 struct QosSum {
-    requests: [Quantity; 2],
-    limits: [Quantity; 2],
+    /// Requests and limits of each.
+    sums: [(Quantity, Quantity); 2],
     all_limited: bool,
 }
 
@@ -229,12 +229,12 @@ impl QosSum {
     const RESOURCES: [ResourceId; 2] = [ResourceId::CPU, ResourceId::MEMORY];
 
     const fn new() -> Self {
-        Self { requests: [Quantity::ZERO; 2], limits: [Quantity::ZERO; 2], all_limited: true }
+        Self { sums: [(Quantity::ZERO, Quantity::ZERO); 2], all_limited: true }
     }
 
     fn add(&mut self, spec: &Requirements) {
         let positive = |list: &Quantities, id| list.get(id).filter(|quantity| quantity.is_positive());
-        for ((id, request), limit) in Self::RESOURCES.into_iter().zip(&mut self.requests).zip(&mut self.limits) {
+        for (id, (request, limit)) in Self::RESOURCES.into_iter().zip(&mut self.sums) {
             if let Some(quantity) = positive(&spec.requests, id) {
                 *request = request.saturating_add(quantity);
             }
@@ -252,9 +252,9 @@ impl QosSum {
             sum.add(pod);
             sum
         });
-        if sum.requests == [Quantity::ZERO; 2] && sum.limits == [Quantity::ZERO; 2] {
+        if sum.sums == [(Quantity::ZERO, Quantity::ZERO); 2] {
             NativeQos::BestEffort
-        } else if sum.all_limited && sum.requests == sum.limits {
+        } else if sum.all_limited && sum.sums.iter().all(|(request, limit)| request == limit) {
             NativeQos::Guaranteed
         } else {
             NativeQos::Burstable

@@ -73,9 +73,10 @@ fn millionths(rest: &mut &[u8]) -> Option<Millionths> {
     if take(rest, b'.') {
         let from = *rest;
         digits(rest, 40)?;
-        let mut six = from.get(..from.len().checked_sub(rest.len())?.min(6))?;
-        let missing = 6_u32.checked_sub(u32::try_from(six.len()).ok()?)?;
-        places = digits(&mut six, 6)?.checked_mul(10_i64.checked_pow(missing)?)?;
+        let mut six = [b'0'; 6];
+        let written = from.iter().take(from.len().checked_sub(rest.len())?);
+        six.iter_mut().zip(written).for_each(|(place, digit)| *place = *digit);
+        places = digits(&mut six.as_slice(), 6)?;
     }
     take(rest, b',').then(|| whole.min(MOST).wrapping_mul(MILLION).wrapping_add(places))
 }

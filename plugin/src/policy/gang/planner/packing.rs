@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::Placement;
-use super::problem::{Node, Problem, fits, take};
+use super::problem::{Node, Problem, fits, room, take};
 use crate::gather::Gather;
 use crate::reckon::Reckon;
 use crate::sort::{Queue, sort};
@@ -41,9 +41,7 @@ impl<'p> Packing<'p> {
 
     /// Whether each kind has room if the others stay away.
     pub fn has_room_for_each(&self) -> bool {
-        self.problem.kinds.iter().enumerate().all(|(at, kind)| {
-            self.nodes.iter().map(|node| fits(node, at, kind)).fold(0, u32::saturating_add) >= kind.count
-        })
+        self.problem.kinds.iter().enumerate().all(|(at, kind)| room(&self.nodes, at, kind) >= kind.count)
     }
 
     /// Fills the node that takes most, again and again. Uses few nodes.

@@ -58,6 +58,11 @@ pub(super) fn fits(node: &Node, at: usize, kind: &KindRow) -> u32 {
     most
 }
 
+/// How many members of a kind the nodes can take now, if the other kinds stay away.
+pub(super) fn room(nodes: &[Node], at: usize, kind: &KindRow) -> u32 {
+    nodes.iter().map(|node| fits(node, at, kind)).fold(0, u32::saturating_add)
+}
+
 fn is_allowed(node: &Node, kind: usize) -> bool {
     u32::try_from(kind).is_ok_and(|kind| node.allowed.checked_shr(kind).unwrap_or(0) & 1 == 1)
 }
@@ -81,14 +86,14 @@ pub(super) fn take(node: &mut Node, kind: &KindRow, count: u32) {
 
 impl Problem {
     pub fn new(kinds: &[Kind<'_>], nodes: &impl Nodes) -> Self {
-        let mut resources: Vec<ResourceId> = kinds
-            .iter()
-            .flat_map(|kind| kind.request.iter())
-            .filter(|(_, amount)| *amount > 0)
-            .map(|(id, _)| id)
-            .gather();
-        sort(&mut resources);
-        resources.dedup();
+        let mut resources: Vec<ResourceId> = Vec::new();
+        for kind in kinds {
+            for (id, _) in kind.request.iter().filter(|(_, amount)| *amount > 0) {
+                if let Err(place) = resources.binary_search(&id) {
+                    resources.insert(place, id);
+                }
+            }
+        }
         let mut problem = Self {
             kinds: kinds
                 .iter()
@@ -99,7 +104,7 @@ impl Problem {
                     size: 0,
                 })
                 .gather(),
-            largest: vec![1; resources.len()],
+            largest: resources.iter().map(|_| 1).gather(),
             nodes: Vec::new(),
             useless: Vec::new(),
             resources,
@@ -171,9 +176,9 @@ impl Problem {
     pub fn added_nodes(&self, plan: &[Placement]) -> usize {
         let mut rows: Vec<NodeRow> = plan.iter().map(|placement| placement.node).gather();
         sort(&mut rows);
-        rows.dedup();
         let node = |row| self.nodes.get(self.nodes.binary_search_by_key(row, |node| node.row).ok()?);
-        rows.iter().filter(|row| node(row).is_some_and(|node| !node.has_sibling)).count()
+        let alike = rows.chunk_by(|one, other| one == other).filter_map(|alike| node(alike.first()?));
+        alike.filter(|node| !node.has_sibling).count()
     }
 
     /// Domains in which each kind has room for itself, tightest first. If members run already, only where they run.
@@ -199,7 +204,6 @@ impl Problem {
 
     /// Per domain that may be used, how many members of each kind would fit if it were the only kind.
     fn rooms(&self) -> Vec<(Option<u32>, Vec<u32>)> {
-        let in_use = self.nodes.iter().chain(&self.useless).any(|node| node.has_sibling);
         let mut nodes: Vec<&Node> = self.nodes.iter().gather();
         sort_by_key(&mut nodes, |node| (node.domain, node.row));
         let domains = nodes.chunk_by(|one, other| one.domain == other.domain);
@@ -208,7 +212,7 @@ impl Problem {
         domains
             .filter_map(|nodes| {
                 let domain = nodes.first()?.domain;
-                if in_use && !sibling_domains.contains(&domain) {
+                if !sibling_domains.is_empty() && !sibling_domains.contains(&domain) {
                     return None;
                 }
                 let room = |(at, kind)| nodes.iter().map(|node| fits(node, at, kind)).fold(0, u32::saturating_add);
@@ -221,12 +225,10 @@ impl Problem {
     pub fn shortage(&self, domain: Option<u32>, placed: &[Placement]) -> Shortage {
         let within = |node: &&Node| domain.is_none() || node.domain == domain;
         let mut nodes: Vec<Node> = self.nodes.iter().filter(within).cloned().gather();
-        let order = self.orders().into_iter().next().unwrap_or_default();
+        let orders = self.orders();
+        let order = orders.first().map(Vec::as_slice).unwrap_or_default();
         let kinds = || order.iter().filter_map(|at| Some((*at, self.kinds.get(*at)?)));
-        let mut rooms = kinds().map(|(at, kind)| {
-            let room = nodes.iter().map(|node| fits(node, at, kind)).fold(0, u32::saturating_add);
-            (at, kind, room, kind.count)
-        });
+        let mut rooms = kinds().map(|(at, kind)| (at, kind, room(&nodes, at, kind), kind.count));
         let short = |(_, kind, room, _): &(usize, &KindRow, u32, u32)| *room < kind.count;
         let found = rooms.find(short);
         let found = found.or_else(|| {
@@ -248,7 +250,9 @@ impl Problem {
         let Some((at, kind, room, missing)) = found else {
             return Shortage { kind: 0, need: 0, room: 0, resource: None, nearest: None, domain };
         };
-        nodes.extend(self.useless.iter().filter(within).cloned());
+        for node in self.useless.iter().filter(within) {
+            nodes.push(node.clone());
+        }
         let blocker = self.blocker(at, kind, missing, &nodes);
         let nearest = blocker.and_then(|resource| {
             let nodes = nodes.iter().filter(|node| is_allowed(node, at) && node.limit > 0 && fits(node, at, kind) == 0);

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 
 use super::packing::Packing;
-use super::problem::{Node, Problem, fits, take};
+use super::problem::{Node, Problem, fits, room, take};
 use super::{Budget, Placement};
 use crate::gather::Gather;
 
@@ -50,8 +50,7 @@ pub(super) fn search(
                 count = count.min(last.count);
             }
             let rest = nodes.get(at.saturating_add(1)..).unwrap_or_default();
-            let room = rest.iter().map(|node| fits(node, kind, row)).fold(0, u32::saturating_add);
-            if count.saturating_add(room) >= left {
+            if count.saturating_add(room(rest, kind, row)) >= left {
                 stack.push(Decision { kind, at, count, before: node.clone() });
                 take(nodes.get_mut(at)?, row, count);
                 *remaining.get_mut(kind)? = left.saturating_sub(count);
@@ -80,11 +79,7 @@ fn alike(one: &Node, other: &Node) -> bool {
 
 /// Whether each of the kinds still to come has room, if the others stayed away.
 fn enough_for_the_rest(problem: &Problem, nodes: &[Node], kinds: &[usize]) -> bool {
-    kinds.iter().all(|at| {
-        problem.kinds.get(*at).is_some_and(|kind| {
-            nodes.iter().map(|node| fits(node, *at, kind)).fold(0, u32::saturating_add) >= kind.count
-        })
-    })
+    kinds.iter().all(|at| problem.kinds.get(*at).is_some_and(|kind| room(nodes, *at, kind) >= kind.count))
 }
 
 fn placements(stack: &[Decision], nodes: &[Node]) -> Vec<Placement> {

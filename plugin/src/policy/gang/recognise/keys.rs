@@ -116,31 +116,31 @@ impl<'a> Values<'a> {
 
     /// The value of a label; an empty one counts as absent.
     pub fn label(&self, key: Key) -> Option<&'a str> {
-        self.at(&Source::Label(key))
+        self.at(Source::Label(key))
     }
 
     /// The value of an annotation; an empty one counts as absent.
     pub fn annotation(&self, key: Key) -> Option<&'a str> {
-        self.at(&Source::Annotation(key))
+        self.at(Source::Annotation(key))
     }
 
     /// The annotation, else the label: for keys whose owners use both, or either.
     pub fn either(&self, key: Key) -> Option<&'a str> {
-        self.at(&Source::Either(key))
+        self.at(Source::Either(key))
     }
 
     /// What stands at the first of these places that holds something.
     pub fn first(&self, sources: &[Source]) -> Option<&'a str> {
-        sources.iter().find_map(|source| self.at(source))
+        sources.iter().find_map(|source| self.at(*source))
     }
 
     /// What stands there; an empty value counts as absent.
     #[inline(never)]
-    pub fn at(&self, source: &Source) -> Option<&'a str> {
+    pub fn at(&self, source: Source) -> Option<&'a str> {
         let of = |values: &[Option<&'a str>], key: Key| {
             values.get(usize::from(key as u8)).copied().flatten().filter(|value| !value.is_empty())
         };
-        match *source {
+        match source {
             Source::Label(key) => of(&self.labels, key),
             Source::Annotation(key) => of(&self.annotations, key),
             Source::Either(key) => of(&self.annotations, key).or_else(|| of(&self.labels, key)),

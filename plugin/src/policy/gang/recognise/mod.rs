@@ -166,20 +166,7 @@ impl Identity {
 /// The order in which keys count, after our own and native groups.
 fn identity(values: &Values<'_>, options: &Options) -> Option<Identity> {
     use Key::*;
-    let named = |keys| values.first(keys).map(Identity::named);
-    let yunikorn = || {
-        values.annotation(YunikornTaskGroup)?;
-        named(&[Either(YunikornApp), Label(YunikornOldApp), Label(SparkApp)])
-    };
-    let leader_worker_set = || {
-        let name = say!(values.label(LwsName)?, "-", values.label(LwsGroup)?);
-        Some(Identity { name, only_with_size: false })
-    };
-    let job = |key: Key| {
-        let name = values.either(key)?.to_owned();
-        Some(Identity { name, only_with_size: true })
-    };
-    named(&[
+    let groups = values.first(&[
         Label(PodGroup),
         Label(ThirdPartyPodGroup),
         Annotation(KoordinatorName),
@@ -187,12 +174,20 @@ fn identity(values: &Values<'_>, options: &Options) -> Option<Identity> {
         Annotation(VolcanoName),
         Annotation(VolcanoNewName),
         Either(KueueName),
-    ])
-    .or_else(yunikorn)
-    .or_else(|| named(&[Annotation(KaiName)]))
-    .or_else(leader_worker_set)
-    .or_else(|| job(JobSetName))
-    .or_else(|| options.infer_size_from_env.then(|| job(TrainingJob)).flatten())
+    ]);
+    let yunikorn = || {
+        values.annotation(YunikornTaskGroup)?;
+        values.first(&[Either(YunikornApp), Label(YunikornOldApp), Label(SparkApp)])
+    };
+    if let Some(name) = groups.or_else(yunikorn).or_else(|| values.annotation(KaiName)) {
+        return Some(Identity::named(name));
+    }
+    if let (Some(name), Some(group)) = (values.label(LwsName), values.label(LwsGroup)) {
+        return Some(Identity { name: say!(name, "-", group), only_with_size: false });
+    }
+    let training = || if options.infer_size_from_env { values.either(TrainingJob) } else { None };
+    let job = values.either(JobSetName).or_else(training)?;
+    Some(Identity { name: job.to_owned(), only_with_size: true })
 }
 
 /// Fewest and all members, from the first source that says so.
@@ -204,7 +199,7 @@ fn size(
 ) -> Result<(Option<u32>, Option<u32>), Fault> {
     let mut min = None;
     for source in MINIMUMS {
-        if let Some(value) = values.at(source) {
+        if let Some(value) = values.at(*source) {
             // Every value is looked at, so that a bad one is reported even where another counts.
             let count = values::count(source.key(), value)?;
             min = min.or(Some(count));
@@ -216,20 +211,21 @@ fn size(
     }
     for source in SIZES {
         if min.is_none() {
-            min = values.at(source).map(|value| values::count(source.key(), value)).transpose()?;
+            min = values.at(*source).map(|value| values::count(source.key(), value)).transpose()?;
         }
     }
-    let mut total = values.annotation(Key::KoordinatorTotal).map(|value| values::count(Key::KoordinatorTotal, value));
+    let total = values.annotation(Key::KoordinatorTotal);
+    let mut total = total.map(|value| values::count(Key::KoordinatorTotal, value)).transpose()?;
     if min.is_none()
         && options.infer_size_from_env
         && let Some((least, most)) = environment::infer(pod.environment())
     {
         min = Some(least);
-        total = total.or(Some(Ok(most)));
+        total = total.or(Some(most));
     }
     let by_policy = || options.sizes.iter().find(|(pattern, _)| is_like(gang, pattern)).map(|(_, min)| *min);
     let min = min.or_else(by_policy);
-    Ok((min, total.transpose()?.max(min)))
+    Ok((min, total.max(min)))
 }
 
 fn match_policy(values: &Values<'_>) -> Result<Option<super::membership::MatchPolicy>, Fault> {
