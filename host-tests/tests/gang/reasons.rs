@@ -149,7 +149,7 @@ fn a_bad_value_names_the_gang() {
             bad("gang.scheduling.koordinator.sh/mode", "Lax"),
             "gang ml/a: gang.scheduling.koordinator.sh/mode is \"Lax\", allowed is Strict or NonStrict",
         ),
-        (bad("stowage.dev/gang", "a/b"), "the gang's name is \"a/b\", allowed is a name without slashes"),
+        (bad("stowage.dev/gang", "a/b"), "stowage.dev/gang is \"a/b\", allowed is a name without slashes"),
     ] {
         let mut world = World::of(&[2]);
         world.submit(&spec);

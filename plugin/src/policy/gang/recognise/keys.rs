@@ -129,9 +129,10 @@ impl<'a> Values<'a> {
         self.at(Source::Either(key))
     }
 
-    /// What stands at the first of these places that holds something.
-    pub fn first(&self, sources: &[Source]) -> Option<&'a str> {
-        sources.iter().find_map(|source| self.at(*source))
+    /// What stands at the first of these places that holds something, and under which key.
+    #[inline(never)]
+    pub fn first(&self, sources: &[Source]) -> Option<(Key, &'a str)> {
+        sources.iter().find_map(|source| Some((source.key(), self.at(*source)?)))
     }
 
     /// What stands there; an empty value counts as absent.

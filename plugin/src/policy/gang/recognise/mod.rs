@@ -89,18 +89,22 @@ pub fn recognise(pod: &impl PodText, options: &Options) -> Result<Recognised, Fa
     if !values.any() {
         return Ok(Recognised::Single);
     }
-    let Some(identity) = own.map(Identity::named).or_else(|| identity(&values, options)) else {
+    let Some(identity) = identity(&values, options) else {
         return Ok(Recognised::Single);
     };
     let role = role(&values);
-    let excluded = options.excluded_roles.iter().any(|excluded| &**excluded == role);
-    if excluded || values.either(Key::KueueServing) == Some("true") {
+    if options.excluded_roles.iter().any(|excluded| &**excluded == role) {
         return Ok(Recognised::Single);
     }
     if identity.name.as_bytes().contains(&b'/') {
-        return Err(Fault::new("the gang's name", &identity.name, "a name without slashes"));
+        return Err(Fault::new(identity.key.text(), &identity.name, "a name without slashes"));
     }
     let gang: Box<str> = say!(pod.namespace(), "/", identity.name).into();
+    match values.either(Key::KueueServing) {
+        Some("true") => return Ok(Recognised::Single),
+        None | Some("false") => {}
+        Some(other) => return Err(Fault::new(Key::KueueServing.text(), other, "true or false").of(&gang)),
+    }
     let sized = size(pod, &values, &gang, options).map_err(|fault| fault.of(&gang))?;
     if sized.0.is_none() && identity.only_with_size {
         return Ok(Recognised::Single);
@@ -146,27 +150,24 @@ pub fn gang_and_role(pod: &impl PodText) -> Option<(String, &str)> {
         return None;
     }
     let any_job = Options { infer_size_from_env: true, ..Options::default() };
-    let identity = own.map(Identity::named).or_else(|| identity(&values, &any_job))?;
+    let identity = identity(&values, &any_job)?;
     Some((say!(pod.namespace(), "/", identity.name), role(&values)))
 }
 
 /// The name of a gang within its namespace.
 struct Identity {
     name: String,
+    /// The key that tells it.
+    key: Key,
     /// The keys name a job that need not be a gang: it is one only if its size is given.
     only_with_size: bool,
 }
 
-impl Identity {
-    fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), only_with_size: false }
-    }
-}
-
-/// The order in which keys count, after our own and native groups.
+/// The order in which keys count. Ours comes before a native group, the others after it.
 fn identity(values: &Values<'_>, options: &Options) -> Option<Identity> {
     use Key::*;
     let groups = values.first(&[
+        Either(Gang),
         Label(PodGroup),
         Label(ThirdPartyPodGroup),
         Annotation(KoordinatorName),
@@ -179,15 +180,16 @@ fn identity(values: &Values<'_>, options: &Options) -> Option<Identity> {
         values.annotation(YunikornTaskGroup)?;
         values.first(&[Either(YunikornApp), Label(YunikornOldApp), Label(SparkApp)])
     };
-    if let Some(name) = groups.or_else(yunikorn).or_else(|| values.annotation(KaiName)) {
-        return Some(Identity::named(name));
+    let kai = || values.first(&[Annotation(KaiName)]);
+    if let Some((key, name)) = groups.or_else(yunikorn).or_else(kai) {
+        return Some(Identity { name: name.to_owned(), key, only_with_size: false });
     }
     if let (Some(name), Some(group)) = (values.label(LwsName), values.label(LwsGroup)) {
-        return Some(Identity { name: say!(name, "-", group), only_with_size: false });
+        return Some(Identity { name: say!(name, "-", group), key: LwsName, only_with_size: false });
     }
-    let training = || if options.infer_size_from_env { values.either(TrainingJob) } else { None };
-    let job = values.either(JobSetName).or_else(training)?;
-    Some(Identity { name: job.to_owned(), only_with_size: true })
+    let jobs = [Either(JobSetName), Either(TrainingJob)];
+    let (key, job) = values.first(if options.infer_size_from_env { &jobs } else { jobs.get(..1)? })?;
+    Some(Identity { name: job.to_owned(), key, only_with_size: true })
 }
 
 /// Fewest and all members, from the first source that says so.
@@ -197,28 +199,25 @@ fn size(
     gang: &str,
     options: &Options,
 ) -> Result<(Option<u32>, Option<u32>), Fault> {
-    let mut min = None;
-    for source in MINIMUMS {
-        if let Some(value) = values.at(*source) {
-            // Every value is looked at, so that a bad one is reported even where another counts.
-            let count = values::count(source.key(), value)?;
-            min = min.or(Some(count));
+    // Every value is looked at, so that a bad one is reported even where another counts.
+    let counted = |sources: &[Source]| -> Result<Option<u32>, Fault> {
+        let mut first = None;
+        for source in sources {
+            if let Some(value) = values.at(*source) {
+                let count = values::count(source.key(), value)?;
+                first = first.or(Some(count));
+            }
         }
-    }
-    if let Some(groups) = values.annotation(Key::YunikornTaskGroups) {
-        let sum = values::task_groups_min(groups)?;
-        min = min.or(Some(sum));
-    }
-    for source in SIZES {
-        if min.is_none() {
-            min = values.at(*source).map(|value| values::count(source.key(), value)).transpose()?;
-        }
-    }
+        Ok(first)
+    };
+    let minimum = counted(MINIMUMS)?;
+    let task_groups = values.annotation(Key::YunikornTaskGroups).map(values::task_groups_min).transpose()?;
+    let mut min = minimum.or(task_groups).or(counted(SIZES)?);
     let total = values.annotation(Key::KoordinatorTotal);
     let mut total = total.map(|value| values::count(Key::KoordinatorTotal, value)).transpose()?;
     if min.is_none()
         && options.infer_size_from_env
-        && let Some((least, most)) = environment::infer(pod.environment())
+        && let Some((least, most)) = environment::infer(pod.environment())?
     {
         min = Some(least);
         total = total.or(Some(most));
@@ -237,7 +236,7 @@ fn match_policy(values: &Values<'_>) -> Result<Option<super::membership::MatchPo
 
 fn role<'a>(values: &Values<'a>) -> &'a str {
     let index = || values.label(Key::LwsWorker).map(|index| if index == "0" { "leader" } else { "worker" });
-    values.first(ROLES).or_else(index).unwrap_or("")
+    values.first(ROLES).map(|(_, role)| role).or_else(index).unwrap_or("")
 }
 
 fn is_leader(values: &Values<'_>, role: &str) -> bool {

@@ -246,6 +246,10 @@ fn bad_values_name_gang_key_and_value() {
         ("yunikorn.apache.org/task-groups", "[]"),
         ("yunikorn.apache.org/task-groups", r#"[{"name":"x"}]"#),
         ("stowage.dev/gang-startup", "sometimes"),
+        // Though the size is known without them.
+        ("leaderworkerset.sigs.k8s.io/size", "x"),
+        ("stowage.dev/gang-size", "0"),
+        ("kueue.x-k8s.io/pod-group-serving", "maybe"),
     ] {
         let fault = koordinator(key, value);
         assert!(fault.starts_with(&format!("gang ml/d: {key} is {value:?}")), "{fault}");
@@ -261,6 +265,21 @@ fn bad_values_name_gang_key_and_value() {
         ),
     ]));
     assert!(long.len() < 160, "{long}");
+}
+
+#[test]
+fn impossible_names_come_with_their_key() {
+    for (key, pod) in [
+        ("stowage.dev/gang", annotated(&[("stowage.dev/gang", "q/r")])),
+        ("gang.scheduling.koordinator.sh/name", annotated(&[("gang.scheduling.koordinator.sh/name", "q/r")])),
+        (
+            "yunikorn.apache.org/app-id",
+            annotated(&[("yunikorn.apache.org/app-id", "q/r"), ("yunikorn.apache.org/task-group-name", "x")]),
+        ),
+        ("jobset.sigs.k8s.io/jobset-name", annotated(&[("jobset.sigs.k8s.io/jobset-name", "q/r")])),
+    ] {
+        assert_eq!(fault(&pod), format!("{key} is \"q/r\", allowed is a name without slashes"));
+    }
 }
 
 #[test]
@@ -280,8 +299,12 @@ fn sizes_from_the_environment_are_a_choice() {
         labelled(&[("training.kubeflow.org/job-name", "elastic"), ("training.kubeflow.org/replica-type", "worker")]);
     pod.environment = vec![("PET_NNODES", "2:4")];
     assert_eq!(recognise(&pod, &Options::default()), Ok(Recognised::Single));
-    let member = member_by(&pod, &Options { infer_size_from_env: true, ..Options::default() });
+    let options = Options { infer_size_from_env: true, ..Options::default() };
+    let member = member_by(&pod, &options);
     assert_eq!((&*member.gang, member.min, member.total, &*member.role), ("ml/elastic", Some(2), Some(4), "worker"));
+    pod.environment = vec![("PET_NNODES", "x")];
+    let fault = recognise(&pod, &options).expect_err("a fault").to_string();
+    assert_eq!(fault, "gang ml/elastic: PET_NNODES is \"x\", allowed is n or min:max");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::policy::gang::membership::{Fault, LONGEST_WAIT_SECONDS, MatchPolicy, 
 use crate::sort::sort;
 
 /// Largest gang that is believed.
-const MOST_MEMBERS: u32 = 100_000;
+pub(super) const MOST_MEMBERS: u32 = 100_000;
 
 /// A number of members.
 pub(super) fn count(key: Key, value: &str) -> Result<u32, Fault> {
