@@ -13,26 +13,18 @@ use super::world::{Spec, World};
 
 impl History {
     fn check(&self) {
-        let world = self.run();
-        let members_vanish = self.has(|it| matches!(it, Disturbance::MemberDeleted(_) | Disturbance::NodeLost(_)));
+        let mut world = self.run();
         for (at, gang) in self.gangs.iter().enumerate() {
-            self.check_gang(&world, name(at), gang, members_vanish);
+            self.check_gang(&world, name(at), gang);
         }
+        self.check_reasons(&mut world);
         Self::check_nothing_is_held(world);
     }
 
-    fn check_gang(&self, world: &World, name: &str, gang: &Gang, members_vanish: bool) {
+    fn check_gang(&self, world: &World, name: &str, gang: &Gang) {
         let min = gang.min as usize;
         let members = world.members(name);
         let running = world.running(name);
-        // I9: who waits for the gang knows for what. Once the gang runs, whoever comes late is on its own; and a module that
-        // does not know of a full node is not asked.
-        let evicted = members.len() < gang.members as usize;
-        let tells = running < min && !evicted && !members_vanish && !matches!(self.node_state, NodeState::None);
-        for pod in members.iter().filter(|pod| tells && pod.info.node_name().is_none()) {
-            let reason = world.reason(pod.info.object.name());
-            assert!(reason.contains(&format!("gang ml/{name}: ")), "{name} waits for {reason:?}");
-        }
         self.check_start(world, name, gang);
         self.check_goes_on(world, name, gang);
         // I3, I6: what fits runs.
@@ -49,6 +41,35 @@ impl History {
         let fits = room >= counted as i64 && !free.is_empty();
         if !waiting.is_empty() && complete && workers_wait && !self.loses_sight_of_who_runs() {
             assert!(!fits, "{name} ({running} of {min} running) fits and waits{}", world.story());
+        }
+    }
+
+    /// I9: who waits for its gang knows for what, and is told the same as long as nothing changes. Once the gang runs, whoever
+    /// comes late is on its own; and a module that does not know of a full node is not asked.
+    fn check_reasons(&self, world: &mut World) {
+        let members_vanish = self.has(|it| matches!(it, Disturbance::MemberDeleted(_) | Disturbance::NodeLost(_)));
+        if members_vanish || matches!(self.node_state, NodeState::None) {
+            return;
+        }
+        let mut told: Vec<(String, String)> = Vec::new();
+        for (at, gang) in self.gangs.iter().enumerate() {
+            let members = world.members(name(at));
+            let evicted = members.len() < gang.members as usize;
+            if evicted || world.running(name(at)) >= gang.min as usize {
+                continue;
+            }
+            for pod in members.iter().filter(|pod| pod.info.node_name().is_none()) {
+                let pod = pod.info.object.name().to_owned();
+                let reason = world.reason(&pod);
+                assert!(explains(&reason, name(at), gang), "{pod} waits for {reason:?}{}", world.story());
+                told.push((pod, reason));
+            }
+        }
+        if !told.is_empty() {
+            world.run_until_slots_end();
+        }
+        for (pod, reason) in told {
+            assert_eq!(world.reason(&pod), reason, "{pod} is told something else{}", world.story());
         }
     }
 
@@ -156,6 +177,29 @@ impl History {
             assert!(matches!(results[..], [Ok(_)]), "a free GPU was held: {results:?}{}", world.story());
         }
     }
+}
+
+/// Whether a reason names the gang, how many of how many there are and, if they are enough, what is in the way.
+fn explains(reason: &str, name: &str, gang: &Gang) -> bool {
+    let reason = reason.split(" preemption:").next().unwrap_or_default();
+    let counts = || {
+        let (_, told) = reason.split_once(&format!("gang ml/{name}: "))?;
+        let (have, told) = told.split_once(" of ")?;
+        let (min, blocker) = told.split_once(" members")?;
+        Some((have.parse::<u32>().ok()?, min.parse::<u32>().ok()?, blocker))
+    };
+    let Some((have, min, blocker)) = counts() else { return false };
+    let is_short = || {
+        let (need, rest) = blocker.strip_prefix(", needs ")?.split_once(" x ")?;
+        let (_, room) = rest.split_once(", room for ")?;
+        let digits = room.split(|digit: char| !digit.is_ascii_digit()).next()?;
+        Some(digits.parse::<u32>().ok()? < need.parse::<u32>().ok()?)
+    };
+    let is_blocked = match have < min {
+        true => blocker == ".",
+        false => blocker.starts_with(", gang ml/") && blocker.contains(" goes first") || is_short() == Some(true),
+    };
+    min == gang.min && have <= gang.members && is_blocked
 }
 
 /// Other cases every time, and as many as are asked for.
