@@ -10,10 +10,9 @@ use stowage::cluster::node_state::{ANNOTATION, NodeState, Usage};
 use super::document::{Document, Seen, Source};
 use super::fault::Fault;
 use super::metrics::{Measured, NodeMetric, NodeMetrics};
-use super::other_policies;
-use super::pod_group::{Manifest, PodGroup, has_pod_groups};
+use super::pod_group::{PodGroup, pod_group};
 use super::trim::trim;
-use super::validate;
+use super::{other_policies, other_schedulers, validate};
 use crate::hint::did_you_mean;
 use crate::object::PodObject;
 use crate::scheduler::pod::key_of;
@@ -88,9 +87,7 @@ pub fn cluster(sources: &[Source]) -> Result<Cluster, Fault> {
             match document.kind.as_str() {
                 "Node" => cluster.nodes.push(node(&document)?),
                 "Pod" => pods.push((pod(&document)?, document.fault(""))),
-                "PodGroup" if has_pod_groups(&document.api_version) => {
-                    cluster.pod_groups.push(document.decode::<Manifest>()?.into());
-                }
+                "PodGroup" => cluster.pod_groups.extend(pod_group(&document)?),
                 "NodeMetrics" => {
                     let metrics: NodeMetrics = document.decode()?;
                     cluster.measured.push(metrics.measured().map_err(|why| document.fault(why))?);
@@ -133,8 +130,8 @@ pub fn cluster(sources: &[Source]) -> Result<Cluster, Fault> {
     let notes = cluster.leave_out_strays(&mut pods);
     cluster.pods = pods;
     cluster.notes.extend(notes);
-    let waiting = cluster.pods.iter().filter(|pod| !pod.is_bound());
-    let notes = other_policies::notes(waiting.map(|pod| &**pod));
+    let waiting = || cluster.pods.iter().filter(|pod| !pod.is_bound()).map(|pod| &**pod);
+    let notes = [other_policies::notes(waiting()), other_schedulers::notes(waiting())].concat();
     cluster.notes.extend(notes);
     Ok(cluster)
 }

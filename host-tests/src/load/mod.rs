@@ -10,6 +10,7 @@ mod document;
 mod fault;
 mod metrics;
 mod other_policies;
+mod other_schedulers;
 mod pod_group;
 mod policy_text;
 #[cfg(test)]

@@ -1,8 +1,17 @@
-//! PodGroup objects, which say how many members a gang needs: scheduler-plugins', Volcano's and Kubernetes' own.
+//! PodGroup objects, which say how many members a gang needs: scheduler-plugins' and Volcano's.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use stowage::cluster::pod_gang::told_size;
+
+use super::document::Document;
+use super::fault::Fault;
+
+/// The groups whose PodGroups the publisher reads.
+const GROUPS: [&str; 3] = ["scheduling.x-k8s.io", "scheduling.sigs.k8s.io", "scheduling.volcano.sh"];
+
+/// The group of Kubernetes' own, which hold the pods that name them in their `spec` together by themselves.
+const NATIVE: &str = "scheduling.k8s.io";
 
 /// A gang's size, as an object in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,9 +24,8 @@ pub struct PodGroup {
     pub min_member: Option<u32>,
 }
 
-/// The parts of all three PodGroups; their `spec`s do not overlap.
 #[derive(Deserialize)]
-pub(super) struct Manifest {
+struct Manifest {
     metadata: ObjectMeta,
     #[serde(default)]
     spec: Spec,
@@ -26,37 +34,31 @@ pub(super) struct Manifest {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Spec {
-    /// `scheduling.x-k8s.io` and `scheduling.volcano.sh`.
     min_member: Option<i64>,
-    /// `scheduling.k8s.io`.
-    scheduling_policy: Option<SchedulingPolicy>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct SchedulingPolicy {
-    gang: Option<GangPolicy>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct GangPolicy {
-    min_count: i64,
 }
 
 impl From<Manifest> for PodGroup {
     fn from(manifest: Manifest) -> Self {
-        let native = manifest.spec.scheduling_policy.and_then(|policy| policy.gang).map(|gang| gang.min_count);
         Self {
             namespace: manifest.metadata.namespace.unwrap_or_else(|| "default".to_owned()),
             name: manifest.metadata.name.unwrap_or_default(),
-            min_member: told_size(manifest.spec.min_member.or(native)),
+            min_member: told_size(manifest.spec.min_member),
         }
     }
 }
 
-/// Whether `api_version` is one of the groups that have PodGroups.
-pub(super) fn has_pod_groups(api_version: &str) -> bool {
-    let group = api_version.split('/').next().unwrap_or_default();
-    matches!(group, "scheduling.x-k8s.io" | "scheduling.volcano.sh" | "scheduling.k8s.io" | "scheduling.sigs.k8s.io")
+/// The PodGroup of a document, as the publisher reads it; `None` for one of Kubernetes' own, which it does not.
+///
+/// # Errors
+/// When it is of a group that has no PodGroups that are known here, or is none.
+pub(super) fn pod_group(document: &Document<'_>) -> Result<Option<PodGroup>, Fault> {
+    let version = &document.api_version;
+    match version.split('/').next().unwrap_or_default() {
+        NATIVE => Ok(None),
+        group if GROUPS.contains(&group) => Ok(Some(document.decode::<Manifest>()?.into())),
+        _ => {
+            let known = GROUPS.join(", ");
+            Err(document.fault(format!("a PodGroup of {version} is not read, only those of {known} and {NATIVE}")))
+        }
+    }
 }

@@ -7,10 +7,9 @@ use serde_json::Value;
 use super::cluster::{Priorities, pod};
 use super::document::{Document, Seen, Source};
 use super::fault::Fault;
-use super::other_policies;
-use super::pod_group::{Manifest, PodGroup, has_pod_groups};
+use super::pod_group::{PodGroup, pod_group};
 use super::unread::unread;
-use super::validate;
+use super::{other_policies, other_schedulers, validate};
 use crate::hint::did_you_mean;
 use crate::object::PodObject;
 use crate::workload::{KINDS, expand, why_no_pods};
@@ -60,7 +59,9 @@ pub fn workload(sources: &[Source], priorities: &Priorities) -> Result<Workload,
             workload.add(&document, priorities)?;
         }
     }
-    workload.notes.extend(other_policies::notes(workload.pods.iter().map(|pod| &**pod)));
+    let pods = || workload.pods.iter().map(|pod| &**pod);
+    let notes = [other_policies::notes(pods()), other_schedulers::notes(pods())].concat();
+    workload.notes.extend(notes);
     Ok(workload)
 }
 
@@ -71,8 +72,8 @@ impl Workload {
             self.note_unread(document, &document.decode()?);
             return self.add_pod(pod, document, priorities);
         }
-        if document.kind == "PodGroup" && has_pod_groups(&document.api_version) {
-            self.pod_groups.push(document.decode::<Manifest>()?.into());
+        if document.kind == "PodGroup" {
+            self.pod_groups.extend(pod_group(document)?);
             return Ok(());
         }
         if let Some(expansion) = expand(document)? {
@@ -99,7 +100,7 @@ impl Workload {
         }
         let hint = did_you_mean(&document.kind, KINDS.split(", "));
         Err(document.fault(format!(
-            "no pods are known to come of {} {}{hint}; a workload file holds {KINDS}",
+            "no pods are known to come of {} {}{hint}; a workload file holds {KINDS}, PodGroup",
             document.api_version, document.kind
         )))
     }

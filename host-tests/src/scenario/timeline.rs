@@ -134,9 +134,13 @@ pub fn check_names(case: &Case, trial: &Trial, folder: &Path) -> anyhow::Result<
         check(name, &pods, &|pod| pattern::pod(name, pod))?;
     }
     for name in steps().flat_map(|step| step.delete_pod.iter().chain(&step.finish_pod)) {
+        let is_meant = |pod: &str| pattern::pod(name, pod);
         // A pattern does not mean pods that are yet to come.
-        let known = if name.contains('*') { &pods[..at_first] } else { &pods };
-        check(name, known, &|pod| pattern::pod(name, pod))?;
+        let (known, to_come) = if name.contains('*') { pods.split_at(at_first) } else { (&*pods, &[][..]) };
+        if to_come.iter().any(|pod| is_meant(pod)) && !known.iter().any(|pod| is_meant(pod)) {
+            bail!("{name} fits pods that come by create alone, which are to be named in full");
+        }
+        check(name, known, &is_meant)?;
     }
     for name in steps().filter_map(|step| step.fail_bindings.as_ref()?.pod.as_ref()) {
         check(name, &pods, &|pod| pattern::full(name) == pod)?;

@@ -73,7 +73,10 @@ fn cases_that_cannot_fail_are_faults() {
         ("placed: 5\ntimeline: [{at: 1s, deletePod: nobody}]\n", "there is no pod nobody"),
         ("placed: 5\ntimeline: [{at: 1s, deleteNode: nowhere}]\n", "there is no node nowhere"),
         ("placed: 5\ntimeline: [{at: 1s, create: later.yaml, deletePod: latter}]\n", "did you mean default/later?"),
-        ("placed: 5\ntimeline: [{at: 1s, create: later.yaml}, {at: 2s, deletePod: late*}]\n", "there is no pod late*"),
+        (
+            "placed: 5\ntimeline: [{at: 1s, create: later.yaml}, {at: 2s, deletePod: late*}]\n",
+            "late* fits pods that come by create alone",
+        ),
         ("placed: 5\ntimeline: [{at: 0s, failBindings: {pod: nobody, count: 1}}]\n", "there is no pod nobody"),
         ("placed: 5\ntimeline: [{at: 0s, failBindings: {pod: tf-*, count: 1}}]\n", "there is no pod tf-*"),
         (
