@@ -11,8 +11,8 @@ const INTRODUCTION: &str = "\
 The policy document is JSON: the value of `guestConfig` in the scheduler's configuration. Every key may be left out; `{}` packs GPU clusters. Keys that
 are not listed here stop the scheduler at start, as does a value that cannot be. `stowage check FILE` says the same, with the line.
 
-What the rules of `qos` mean together is in [qos.md](qos.md). This page is made from `stowage schema`; `STOWAGE_BLESS=1 cargo test --test policy_reference`
-writes it anew.
+What the rules of `qos` mean together is in [qos.md](qos.md), which pods are a gang and what happens to them in
+[gang.md](gang.md). This page is made from `stowage schema`; `STOWAGE_BLESS=1 cargo test --test policy_reference` writes it anew.
 ";
 
 #[test]

@@ -23,7 +23,8 @@ use crate::text::boxed;
 pub struct Gang {
     /// Whether pods are held back until their gang is complete. Default true.
     pub enabled: bool,
-    /// Minimum members of gangs whose pods do not tell, by `namespace/name`; `*` stands for any run of characters.
+    /// Minimum members of gangs whose pods do not tell, by `namespace/name`; `*` stands for any run of characters. Pods
+    /// that name no gang are not made one, except those of a JobSet.
     #[cfg_attr(
         feature = "schema",
         schemars(with = "alloc::collections::BTreeMap<String, u32>", extend("additionalProperties" = {"type": "integer", "minimum": 1, "maximum": 100_000}))
