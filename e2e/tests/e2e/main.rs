@@ -73,6 +73,7 @@ const CASES: &[Case] = cases![
     Scheduler scheduler::a_hot_node_is_avoided,
     Scheduler scheduler::a_policy_changes_by_a_rolling_restart,
     Scheduler scheduler::a_gang_survives_its_scheduler,
+    Scheduler scheduler::late_node_state_is_waited_for,
     ControlPlane(measures) figures::lag,
     ControlPlane(measures) figures::memory,
     Scheduler(measures) figures::gangs,

@@ -23,7 +23,7 @@ use super::usage::measure;
 struct Running {
     plane: ControlPlane,
     cluster: Cluster,
-    _publisher: Publisher,
+    publisher: Publisher,
     scheduler: Process,
 }
 
@@ -32,7 +32,7 @@ async fn start(folder: &Path, nodes: u32, gpus: u32, changes: &Changes) -> Resul
     let publisher = Publisher::start_with(&plane, "publisher", &["--heartbeat=1"])?;
     published(&cluster, nodes).await?;
     let scheduler = scheduler::start(&plane, "scheduler", changes)?;
-    Ok(Running { plane, cluster, _publisher: publisher, scheduler })
+    Ok(Running { plane, cluster, publisher, scheduler })
 }
 
 async fn published(cluster: &Cluster, nodes: u32) -> Result<()> {
@@ -233,5 +233,31 @@ pub async fn a_gang_survives_its_scheduler(folder: PathBuf) -> Result<()> {
     std::mem::replace(&mut running.scheduler, next).kill();
     ensure!(before < 20, "the gang was complete before the scheduler could die");
     running.bound("gang", 20).await?;
+    Ok(())
+}
+
+/// A scheduler that starts while node state is late takes no gang's room for free that the one before it has given away; the
+/// gang comes again of itself, and starts when node state has caught up.
+pub async fn late_node_state_is_waited_for(folder: PathBuf) -> Result<()> {
+    let mut running = start(&folder, 1, 4, &Changes::default()).await?;
+    let late = gang("late", 2, 2);
+    running.cluster.create_pod(&late[0]).await?;
+    running.waits("late-0", "1 of 2 members").await?;
+    let next = Publisher::start(&running.plane, "paused")?;
+    next.process.pause()?;
+    std::mem::replace(&mut running.publisher, next).process.stop()?;
+    running.cluster.create_pods(&gang("first", 3, 3)).await?;
+    running.bound("first", 3).await?;
+    let next = scheduler::start(&running.plane, "next-scheduler", &Changes::default())?;
+    std::mem::replace(&mut running.scheduler, next).stop()?;
+    running.cluster.create_pod(&late[1]).await?;
+    running.waits("late-1", "node state from before the start").await?;
+    running.cluster.delete("first-0").await?;
+
+    running.publisher.process.resume()?;
+    // Node state has caught up when it counts a pod of the new scheduler.
+    running.cluster.create_pod(&PodSpec::with_gpus("single", 0)).await?;
+    running.bound("single", 1).await?;
+    running.bound("late", 2).await?;
     Ok(())
 }

@@ -168,13 +168,13 @@ impl Publisher {
     }
 
     /// A pod was deleted while it waited. If it was in a gang, answers the node whose document has to say so.
-    pub fn deleted_waiting(&self, pod: &PodInfo, now: Time) -> Option<Rc<str>> {
+    pub fn deleted_waiting(&self, pod: &PodInfo) -> Option<Rc<str>> {
         let view = object::Pod::parse(pod.object.protobuf()).ok()?;
         count_key(&view)?;
         let mut written = self.written.borrow_mut();
         // The first that has room: they are sorted, and `false` comes before `true`.
         let (node, last) = written.iter_mut().min_by_key(|(_, written)| !written.left.has_room())?;
-        last.left.note(uid_hash(&pod.uid), milliseconds(now));
+        last.left.note_waiting(uid_hash(&pod.uid));
         Some(node.clone())
     }
 

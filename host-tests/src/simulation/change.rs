@@ -174,7 +174,7 @@ impl Simulation {
         }
         self.scheduler.queue.delete(&info.uid);
         self.scheduler.forget_nomination(&info.uid);
-        if let Some(node) = self.publisher.deleted_waiting(info, now) {
+        if let Some(node) = self.publisher.deleted_waiting(info) {
             self.publish(&node);
         }
         let waited = self.handle.waiting.borrow().get(&info.uid).is_some_and(|waiting| {

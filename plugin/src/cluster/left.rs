@@ -5,7 +5,8 @@
 //! written since that should have counted it. The publisher on a cluster and the simulated one both keep this.
 //!
 //! Members of gangs that were deleted while they waited had no node to leave. They are mentioned on any that has room for
-//! it, for as long: a scheduler tells a module nothing of them, and their gang would start without them.
+//! it: a scheduler tells a module nothing of them, and their gang would start without them. That is for twice as long, since
+//! the module looks when others of the gang are tried, which takes them more than [`SHORT_MS`] where nothing else happens.
 
 use alloc::vec::Vec;
 
@@ -17,7 +18,8 @@ const SHORT_MS: i64 = 5 * 60 * 1000;
 /// Most pods that are mentioned, the latest.
 const MOST: usize = 64;
 
-/// Who has left a node, in that order, and since when that is news: `None` before it is first told.
+/// Who has left a node, in that order, and a time: [`SHORT_MS`] after it nobody needs to be told any more. `None` before it
+/// is first told.
 #[derive(Debug, Default)]
 pub struct Left(Vec<(u32, Option<i64>)>);
 
@@ -54,7 +56,8 @@ impl Left {
 
     /// Who is to be mentioned in a document that is written now; forgets the others.
     pub fn at(&mut self, now_ms: i64) -> Vec<u32> {
-        self.0.retain_mut(|(_, since_ms)| now_ms < since_ms.get_or_insert(now_ms).saturating_add(SHORT_MS));
+        let told_ms = now_ms.saturating_add(SHORT_MS);
+        self.0.retain_mut(|(_, since_ms)| now_ms < since_ms.get_or_insert(told_ms).saturating_add(SHORT_MS));
         self.0.iter().map(|(uid, _)| *uid).gather()
     }
 }

@@ -67,7 +67,7 @@ pub struct NodeState {
     pub uids: Vec<u32>,
     /// The same of pods that are gone and of which a scheduler may not know it: those that had been here for less than five
     /// minutes, since whoever placed them may have seen no document that counts them, and members of gangs that were
-    /// deleted while they waited, on whatever node they are mentioned.
+    /// deleted while they waited, whatever node mentions them.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "hexadecimal")]
     pub left: Vec<u32>,
 }
