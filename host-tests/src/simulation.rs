@@ -208,7 +208,7 @@ impl Simulation {
                 self.run_cycle()?;
                 continue;
             }
-            match self.next_time() {
+            match self.next_time(Time::MAX) {
                 Some(time) => self.now = time.max(self.now),
                 None => return Ok(self.rest(true)),
             }
@@ -226,7 +226,7 @@ impl Simulation {
                 self.run_cycle()?;
                 continue;
             }
-            match self.next_time().filter(|next| *next < time) {
+            match self.next_time(time) {
                 Some(next) => self.now = next.max(self.now),
                 None => self.now = time,
             }
@@ -319,14 +319,14 @@ impl Simulation {
         self.progress = Progress { time: self.now, cycles: self.cycles, since_timeout: true };
     }
 
-    /// The next moment at which something happens by itself.
-    fn next_time(&mut self) -> Option<Time> {
+    /// The next moment before `end` at which something happens by itself.
+    fn next_time(&mut self, end: Time) -> Option<Time> {
         let event = self.timeline.keys().next().map(|(time, _)| *time);
         if let Some(time) = [event, self.scheduler.queue.next_backoff_end()].into_iter().flatten().min() {
-            return Some(time);
+            return Some(time).filter(|time| *time < end);
         }
         // Unschedulable pods get another try after five minutes. Once is enough if it changes nothing.
-        let timeout = self.scheduler.queue.next_timeout()?;
+        let timeout = self.scheduler.queue.next_timeout().filter(|timeout| *timeout < end)?;
         std::mem::take(&mut self.progress.since_timeout).then_some(timeout)
     }
 

@@ -159,7 +159,8 @@ impl Gangs {
             Ok(Recognised::Single | Recognised::Native(_)) => {
                 let view = View { knowledge: &self.knowledge, qos, cluster };
                 let uid = node_state::uid_hash(&pod.info.uid);
-                self.book.begin_single(uid, &request_of(pod, qos), &view, self.newest_ms.max(cluster.clock_ms()));
+                let (request, clock_ms) = (request_of(pod, qos), self.newest_ms.max(cluster.clock_ms()));
+                self.book.begin_single(uid, &request, pod.info.priority, &view, clock_ms);
                 Verdict::Free
             }
             Err(fault) => Verdict::Rejected(Rejection { preemption_may_help: false, reason: say!(fault) }),
@@ -223,8 +224,22 @@ impl Gangs {
             cluster.succeeds_another();
         }
         let view = View { knowledge: &self.knowledge, qos, cluster };
-        let verdict = self.book.begin_member(&pod, &view, self.newest_ms.max(cluster.clock_ms()));
-        let verdict = verdict.unwrap_or_else(|| {
+        let mut verdict = self.book.begin_member(&pod, &view, self.newest_ms.max(cluster.clock_ms()));
+        // What lets a member through may rest on memory: room, slots on nodes that have gone, and siblings that have ended.
+        if !matches!(verdict, None | Some(Verdict::Rejected(_))) {
+            let before = cluster.generation();
+            for row in self.book.nodes_to_look_at(&view) {
+                if let Some(name) =
+                    cluster.at_row(row).filter(|node| !cluster.is_fresh(node.at)).map(|node| node.name.clone())
+                {
+                    cluster.read(host, &name);
+                }
+            }
+            if cluster.generation() != before {
+                verdict = self.book.decide_again(&pod, &View { knowledge: &self.knowledge, qos, cluster });
+            }
+        }
+        verdict.unwrap_or_else(|| {
             cluster.survey(host);
             let decide = |book: &mut Book, cluster: &Cluster| {
                 book.decide_surveyed(&pod, &View { knowledge: &self.knowledge, qos, cluster })
@@ -248,24 +263,7 @@ impl Gangs {
             self.in_doubt = !in_vain;
             self.book.drop_plan();
             verdict
-        });
-        if !matches!(verdict, Verdict::Planned | Verdict::Direct(_)) {
-            return verdict;
-        }
-        // A plan may rest on memory, and slots on nodes that have gone; it is made again if memory was wrong.
-        let before = cluster.generation();
-        let view = View { knowledge: &self.knowledge, qos, cluster };
-        for row in self.book.nodes_to_start_on(&view) {
-            if let Some(name) =
-                cluster.at_row(row).filter(|node| !cluster.is_fresh(node.at)).map(|node| node.name.clone())
-            {
-                cluster.read(host, &name);
-            }
-        }
-        if cluster.generation() == before {
-            return verdict;
-        }
-        self.book.decide_surveyed(&pod, &View { knowledge: &self.knowledge, qos, cluster })
+        })
     }
 
     fn note_cut_wait(&mut self, membership: &Membership, host: &mut impl Host) {
@@ -336,7 +334,12 @@ impl Gangs {
         let view = View { knowledge: &self.knowledge, qos, cluster };
         match self.book.reserve(row, &view) {
             Ok(()) => Code::Success,
-            Err(rejection) => reject(&rejection, host),
+            Err(rejection) if self.book.has_member() => reject(&rejection, host),
+            Err(rejection) => {
+                // No event need come for it.
+                reject(&rejection, host);
+                Code::Error
+            }
         }
     }
 

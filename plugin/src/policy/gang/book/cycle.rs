@@ -8,7 +8,7 @@ use super::{Book, Facts, Pod, Rejection, Verdict, hash};
 use crate::gather::Gather;
 use crate::object::Resources;
 use crate::policy::gang::membership::{Mode, Startup};
-use crate::policy::gang::planner::NodeRow;
+use crate::policy::gang::planner::{NodeRow, Topology};
 
 /// Cycles after which what is known of the nodes may be out of date.
 const OLD_NEWS: u64 = 64;
@@ -35,6 +35,8 @@ pub(super) struct Cycle {
     /// Hash of its UID.
     pub uid: u64,
     pub request: Resources,
+    /// Of a pod that is in no gang.
+    pub priority: i32,
     /// Its gang and its name there.
     pub member: Option<(usize, u64)>,
     /// The cycle of its attempt before this one.
@@ -48,8 +50,9 @@ pub(super) struct Cycle {
 
 impl Book {
     /// The cycle of a pod that is in no gang begins. `clock_ms` is the latest time known, 0 without a clock.
-    pub fn begin_single(&mut self, uid: u64, request: &Resources, facts: &impl Facts, clock_ms: i64) {
+    pub fn begin_single(&mut self, uid: u64, request: &Resources, priority: i32, facts: &impl Facts, clock_ms: i64) {
         self.begin(uid, request, facts, clock_ms);
+        self.current.priority = priority;
     }
 
     /// The cycle of a member begins. `None`: everything known of the nodes has to be read again first, then
@@ -116,21 +119,36 @@ impl Book {
         }
     }
 
-    /// The nodes on which the member at hand and its siblings are to start, if none has yet.
-    pub fn nodes_to_start_on(&self, facts: &impl Facts) -> Vec<NodeRow> {
+    /// The nodes that a decision to let the member at hand through rests on: where it and its siblings are planned, where
+    /// they have slots if none has started, and where others of its group run.
+    pub fn nodes_to_look_at(&self, facts: &impl Facts) -> Vec<NodeRow> {
         let mut nodes: Vec<NodeRow> = self.current.plan.iter().flatten().map(|planned| planned.node).gather();
-        let unit = self.current.member.map(|(at, _)| self.unit(at)).unwrap_or_default();
-        for gang in unit.into_iter().filter_map(|at| self.gang(at)) {
-            if gang.has_started(gang.counts(facts)) {
-                continue;
-            }
+        let Some((at, name)) = self.current.member else { return nodes };
+        let Some(own) = self.gang(at) else { return nodes };
+        let started = own.has_started(own.counts(facts));
+        if started && own.find(name).is_some_and(|member| matches!(member.place, Place::Slot(_))) {
+            return nodes;
+        }
+        for gang in self.unit(at).into_iter().filter_map(|at| self.gang(at)) {
             for member in &gang.members {
-                if let Place::Slot(node) = member.place {
+                if let Place::Slot(node) | Place::Placed(node) = member.place {
                     nodes.push(node);
                 }
             }
         }
+        for key in own.together_with.iter().chain([&own.key]) {
+            if facts.bound(key) > 0 {
+                nodes.extend((0..facts.rows()).filter(|node| facts.bound_on(*node, key) > 0));
+            }
+        }
         nodes
+    }
+
+    /// Some of those nodes have changed: what becomes of the member. `None` as for [`Book::begin_member`].
+    pub fn decide_again(&mut self, pod: &Pod<'_>, facts: &impl Facts) -> Option<Verdict> {
+        let (at, name) = self.current.member?;
+        self.settle_unit(at, Some(name), facts);
+        self.decide(at, name, pod, facts, Trust::All).filter(|verdict| !matches!(verdict, Verdict::Rejected(_)))
     }
 
     fn begin(&mut self, uid: u64, request: &Resources, facts: &impl Facts, clock_ms: i64) {
@@ -268,6 +286,9 @@ impl Book {
                     // What it still holds is of no use to it.
                     self.drop_slots(at, facts);
                 }
+                if started {
+                    self.note_short(at);
+                }
                 if let (Some(gang), None) = (self.gang_mut(at), pod.nominated) {
                     gang.shortage = Some((state, rejection.clone()));
                 }
@@ -310,7 +331,8 @@ impl Book {
         // Preemption for one member is worth a try only if the whole gang fits on emptier nodes.
         let empty = Question { gang: at, empty_nodes: true, ..Question::default() };
         let may_help = self.plan(&empty, facts).is_ok();
-        Rejection::no_room(gang, counts, short, no_plan, may_help, facts)
+        let in_one_domain = self.options.topology == Topology::Required;
+        Rejection::no_room(gang, counts, short, no_plan, in_one_domain, may_help, facts)
     }
 
     /// Whether the pod of this cycle is a member of a gang.

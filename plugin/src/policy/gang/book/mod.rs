@@ -159,6 +159,8 @@ pub struct Book {
     clock_ms: i64,
     /// The cycle in which all nodes were last read; 0 before.
     surveyed: u64,
+    /// Gangs that run below their minimum, a member of which has found no room; some may have found it since.
+    short: Vec<usize>,
     /// The gang last looked at by [`Book::sweep`].
     swept: usize,
     current: Cycle,

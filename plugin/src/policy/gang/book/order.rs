@@ -6,11 +6,15 @@ use core::cmp::Reverse;
 
 use super::gang::Turn;
 use super::planning::Question;
-use super::{Book, Facts, Gang, Place};
+use super::{Book, Facts, Gang, Place, Rejection};
+use crate::policy::gang::planner::NodeRow;
+use crate::reckon::Reckon;
 use crate::sort::sort_by_key;
 
 /// Gangs that are planned at most to find out whether they go before the one at hand.
 const MOST_AHEAD: usize = 4;
+/// Gangs below their minimum that are remembered at most, the latest.
+const MOST_SHORT: usize = 32;
 
 /// The greatest goes first: priority, then gangs that run below their minimum (or one that starts with them does), then age.
 type Rank = (i32, bool, Reverse<i64>, Reverse<u64>);
@@ -103,6 +107,46 @@ impl Book {
             }
         }
         None
+    }
+
+    /// A member of a gang that runs below its minimum has found no room.
+    pub(super) fn note_short(&mut self, at: usize) {
+        if !self.short.contains(&at) {
+            if self.short.len() >= MOST_SHORT {
+                self.short.remove(0);
+            }
+            self.short.push(at);
+        }
+    }
+
+    /// A pod by itself is about to take room that a gang of no lower priority needs to get back to its minimum.
+    ///
+    /// What woke the pod has woken the gang's member, too, so that the pod steps back once for every time that the member has
+    /// come, and no more: the member may be gone, or other plugins refuse it the node.
+    pub(super) fn give_way_to_the_short(&mut self, node: NodeRow, facts: &impl Facts) -> Result<(), Rejection> {
+        let found = self.short.iter().copied().find(|at| self.is_kept_short(*at, node, facts));
+        let now = self.now;
+        let Some(gang) = found.and_then(|at| self.gang_mut(at)) else { return Ok(()) };
+        gang.awaited = now;
+        Err(Rejection::before_singles(facts.node_name(node), &gang.key))
+    }
+
+    /// Whether a member of the gang would have room on the node now, but not beside the pod of this cycle.
+    fn is_kept_short(&self, at: usize, node: NodeRow, facts: &impl Facts) -> bool {
+        let Some(gang) = self.gang(at) else { return false };
+        if gang.priority < self.current.priority || gang.awaited > gang.last_cycle || !self.is_under_way(gang, facts).1
+        {
+            return false;
+        }
+        gang.members.iter().filter(|member| member.place == Place::Nowhere).any(|member| {
+            let Some(kind) = self.kind(at, member.kind) else { return false };
+            let left = |id| facts.free(node, id).minus(self.held_of(node, id, |_| false));
+            let asks = || kind.request.iter().filter(|(_, amount)| *amount > 0);
+            facts.allows(node, kind.rules)
+                && !gang.is_refused(member.kind, node, self.clock_ms, facts)
+                && asks().all(|(id, amount)| left(id) >= amount)
+                && asks().any(|(id, amount)| left(id).minus(self.current.request.get(id)) < amount)
+        })
     }
 
     /// Changes whenever a plan could come out differently.

@@ -10,7 +10,7 @@ use super::planning::NoPlan;
 use super::{Facts, PLENTY, Rejection};
 use crate::gather::Gather;
 use crate::object::{ResourceId, Resources};
-use crate::policy::gang::planner::Shortage;
+use crate::policy::gang::planner::{NodeRow, Shortage};
 use crate::text::join;
 
 impl Rejection {
@@ -48,6 +48,11 @@ impl Rejection {
         Self::for_good(reason)
     }
 
+    /// A pod by itself would keep a gang below its minimum.
+    pub(super) fn before_singles(node: &str, gang: &str) -> Self {
+        Self::for_good(say!(node, ": gang ", gang, " runs below its minimum and goes first"))
+    }
+
     /// Complete, but not all find a place; `short` is the gang of which one does not, this or one that starts with it. Such
     /// a member is named, unless all that wait here are of its kind: then it may be the pod itself.
     pub(super) fn no_room(
@@ -55,13 +60,14 @@ impl Rejection {
         counts: Counts,
         short: &Gang,
         no_plan: &NoPlan,
+        in_one_domain: bool,
         preemption_may_help: bool,
         facts: &impl Facts,
     ) -> Self {
         let NoPlan { kind, shortage, .. } = no_plan;
         let Shortage { need, room, .. } = shortage;
-        let request = short.kinds.get(usize::from(*kind));
-        let request = request.map_or_else(String::new, |kind| one_member(&kind.request, shortage.resource, facts));
+        let kind_row = short.kinds.get(usize::from(*kind));
+        let request = kind_row.map_or_else(String::new, |kind| one_member(&kind.request, shortage.resource, facts));
         let own = short.key == gang.key;
         let partner = match own {
             true => gang.together_with.first().map(|partner| (partner, "")),
@@ -86,7 +92,16 @@ impl Rejection {
         if let (Some((node, free)), Some(resource)) = (shortage.nearest, shortage.resource) {
             say_to!(&mut reason, " (", facts.node_name(node), " has ", amount(free.max(0), resource), " free)");
         }
-        let unknown = (0..facts.rows()).filter(|node| facts.exists(*node) && !facts.is_known(*node)).count();
+        let nodes = || (0..facts.rows()).filter(|node| facts.exists(*node));
+        let closed = |node: &NodeRow| {
+            (in_one_domain && facts.domain(*node).is_none())
+                || kind_row.is_some_and(|kind| !facts.allows(*node, kind.rules))
+        };
+        let closed = nodes().filter(closed).count();
+        if closed > 0 {
+            say_to!(&mut reason, "; ", closed, CLOSED, if in_one_domain { ", QoS or no domain" } else { " or QoS" });
+        }
+        let unknown = nodes().filter(|node| !facts.is_known(*node)).count();
         if unknown > 0 {
             let without = if facts.is_late() { "with node state from before the start" } else { "without node state" };
             say_to!(&mut reason, "; ", unknown, " node(s) ", without, " count for one member each");
@@ -96,6 +111,9 @@ impl Rejection {
 }
 
 const MEMBERS: &str = " members";
+
+/// What is to be said of nodes that are no place for a member whatever they have free.
+const CLOSED: &str = " node(s) are not open to it: selector, affinity, taint, cordon";
 
 /// How most reasons begin: `gang ml/bert: 3 of 4 members`.
 fn members(gang: &str, have: u32, min: u32) -> String {

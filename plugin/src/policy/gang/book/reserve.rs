@@ -17,9 +17,10 @@ impl Book {
     /// The pod of this cycle is about to go to the node. Its siblings get their slots now.
     ///
     /// # Errors
-    /// Why it must not: the scheduler accepts too few nodes for the gang.
+    /// Why it must not: the scheduler accepts too few nodes for the gang; or, for a pod by itself, a gang that runs below its
+    /// minimum goes first. That one may try again at once.
     pub fn reserve(&mut self, node: NodeRow, facts: &impl Facts) -> Result<(), Rejection> {
-        let Some((at, name)) = self.current.member else { return Ok(()) };
+        let Some((at, name)) = self.current.member else { return self.give_way_to_the_short(node, facts) };
         if let Some(plan) = self.current.plan.take() {
             let plan = self.settle_plan(plan, node, facts)?;
             self.make_way(at, &plan, facts);

@@ -271,7 +271,7 @@ impl World {
         let pod = self.cluster.pods[at].clone();
         let verdict = match &pod.membership {
             None => {
-                self.book.begin_single(pod.uid(), &pod.request, &self.cluster, self.clock_ms);
+                self.book.begin_single(pod.uid(), &pod.request, pod.priority, &self.cluster, self.clock_ms);
                 Verdict::Free
             }
             Some(membership) => {
