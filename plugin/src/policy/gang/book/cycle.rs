@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::gang::{Counts, Gang, Place, Turn};
+use super::gang::{Counts, Place, Turn};
 use super::planning::{NoPlan, Planned, Question};
 use super::{Book, Facts, Pod, Rejection, Verdict, hash};
 use crate::gather::Gather;
@@ -16,6 +16,9 @@ const OLD_NEWS: u64 = 64;
 /// Rounds in which a gang is turned away on old node state before it is believed, if nothing is written meanwhile. Pods that
 /// leave bring as many in no time; of themselves members come again every five minutes.
 const ROUNDS_OF_DOUBT: u32 = 12;
+
+/// How often others let a gang go first that does not come, while it is sure to come of itself.
+const EXCUSED: u8 = 3;
 
 /// Which facts a decision may rest on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,11 +106,13 @@ impl Book {
         gang.round.saturating_sub(gang.doubted.1) >= ROUNDS_OF_DOUBT
     }
 
-    /// The places found for the member at hand and its siblings are not to be used.
+    /// The places found for the member at hand and its siblings are not to be used: it is sent back with an error, and comes
+    /// again of itself, not with the events that bring others.
     pub fn drop_plan(&mut self) {
         self.current.plan = None;
         if let Some(gang) = self.current.member.and_then(|(at, _)| self.gang_mut(at)) {
             gang.turn = Turn::Open;
+            gang.excused = EXCUSED;
         }
     }
 
@@ -136,7 +141,7 @@ impl Book {
                 }
             }
         }
-        for key in own.together_with.iter().chain([&own.key]) {
+        for key in own.said.together_with.iter().chain([&own.key]) {
             if facts.bound(key) > 0 {
                 nodes.extend((0..facts.rows()).filter(|node| facts.bound_on(*node, key) > 0));
             }
@@ -169,7 +174,7 @@ impl Book {
             self.put(at, name, Place::Nowhere);
         }
         let Some(gang) = self.gang(at) else { return Some(Verdict::Free) };
-        if pod.membership.is_leader && gang.startup == Startup::LeaderFirst {
+        if pod.membership.is_leader && gang.said.startup == Startup::LeaderFirst {
             return Some(Verdict::Free);
         }
         if trust == Trust::Nothing {
@@ -184,15 +189,14 @@ impl Book {
             });
         }
         if !gang.has_quorum(counts) {
-            let have = if counts.have() < min { counts.have() } else { counts.pending };
-            let rejection = Rejection::incomplete(&gang.key, have, min);
+            let rejection = Rejection::incomplete(&gang.key, counts.too_few(min), min);
             if !gang.has_started(counts) {
                 // Members of a complete gang were deleted before any was bound.
                 self.drop_slots(at, facts);
             }
             return Some(Verdict::Rejected(rejection));
         }
-        if let Some((partner, has)) = self.incomplete_partner(gang, counts, facts) {
+        if let Some((partner, has)) = self.incomplete_partner(at, counts, facts) {
             let rejection = Rejection::partner_incomplete(&gang.key, counts.have(), min, partner, has);
             return Some(Verdict::Rejected(rejection));
         }
@@ -221,7 +225,7 @@ impl Book {
         if member.directed {
             // It was sent there and did not arrive: other plugins refuse the node.
             let started = gang.has_started(gang.counts(facts));
-            let strict = gang.mode == Mode::Strict;
+            let strict = gang.said.mode == Mode::Strict;
             self.put(at, name, Place::Nowhere);
             if strict && !started {
                 self.drop_slots(at, facts);
@@ -238,26 +242,26 @@ impl Book {
 
     /// A gang that has to start together with this one and lacks members; with how many it has, and its minimum if that is
     /// known. Once this one has started, the others have, too: whether they run to this day is no matter.
-    pub(super) fn incomplete_partner<'a>(
-        &'a self,
-        gang: &'a Gang,
+    pub(super) fn incomplete_partner(
+        &self,
+        at: usize,
         counts: Counts,
         facts: &impl Facts,
-    ) -> Option<(&'a str, (u32, u32))> {
-        if gang.has_started(counts) {
+    ) -> Option<(&str, (u32, u32))> {
+        if self.gang(at)?.has_started(counts) {
             return None;
         }
-        for key in &gang.together_with {
-            let Some(partner) = self.by_key.get(key).and_then(|at| self.gang(*at)) else {
-                // A partner that runs and has nobody waiting has nobody to be seen.
-                if facts.bound(key) > 0 {
-                    continue;
-                }
+        for other in self.unit(at) {
+            let gang = self.gang(other)?;
+            let counts = gang.counts(facts);
+            if other != at && (gang.min() == 0 || !gang.has_quorum(counts)) {
+                return Some((&gang.key, (counts.too_few(gang.min()), gang.min())));
+            }
+            // A partner that runs and has nobody waiting has nobody to be seen.
+            let unseen = |key: &str| !self.by_key.contains_key(key) && facts.bound(key) == 0;
+            let mut named = gang.said.together_with.iter().map(|key| &**key).filter(|_| !gang.has_started(counts));
+            if let Some(key) = named.find(|key| unseen(key)) {
                 return Some((key, (0, 0)));
-            };
-            let (counts, min) = (partner.counts(facts), partner.min());
-            if min == 0 || !partner.has_quorum(counts) {
-                return Some((key, (counts.have(), min)));
             }
         }
         None
@@ -282,7 +286,7 @@ impl Book {
             }
             Err(no_plan) => {
                 let rejection = self.no_room(at, counts, &no_plan, facts);
-                if gang.mode == Mode::Strict && self.lacks_places(at, facts) {
+                if gang.said.mode == Mode::Strict && self.lacks_places(at, facts) {
                     // What it still holds is of no use to it.
                     self.drop_slots(at, facts);
                 }
@@ -299,8 +303,14 @@ impl Book {
             let key = self.gang(first).map_or("", |first| &first.key);
             let rejection = self.gang(at).map(|gang| Rejection::after(&gang.key, counts.have(), gang.min(), key));
             let now = self.now;
-            if let Some(first) = self.gang_mut(first).filter(|first| first.awaited <= first.last_cycle) {
-                first.awaited = now;
+            let came = self.current.came;
+            if let Some(first) = self.gang_mut(first) {
+                if first.awaited <= first.last_cycle {
+                    first.awaited = now;
+                } else if came.is_some_and(|came| came >= first.awaited) {
+                    first.excused = first.excused.saturating_sub(1);
+                    first.awaited = now;
+                }
             }
             if let Some(rejection) = rejection {
                 return Verdict::Rejected(rejection);

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::Facts;
 use crate::gather::Gather;
 use crate::object::{ResourceId, Resources};
-use crate::policy::gang::membership::{MatchPolicy, Membership, Mode, Startup};
+use crate::policy::gang::membership::{MatchPolicy, Mode, Startup};
 use crate::policy::gang::planner::NodeRow;
 use crate::reckon::Reckon;
 use crate::sort::sort_by_key;
@@ -33,6 +33,17 @@ impl PartialEq for Kind {
     }
 }
 
+/// What a member says of its gang.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Words {
+    pub mode: Mode,
+    pub match_policy: MatchPolicy,
+    pub startup: Startup,
+    pub together_with: Vec<Box<str>>,
+    pub wait_seconds: u32,
+    pub priority: i32,
+}
+
 /// Where a member is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -51,6 +62,7 @@ pub(super) struct Member {
     pub name: u64,
     pub uid: u64,
     pub kind: u16,
+    pub words: u16,
     /// The minimum that it states, 0 for none.
     pub min: u32,
     pub place: Place,
@@ -75,6 +87,7 @@ impl Member {
             name,
             uid: 0,
             kind: 0,
+            words: 0,
             min: 0,
             place: Place::Nowhere,
             directed: false,
@@ -146,18 +159,21 @@ impl Counts {
     pub fn have(self) -> u32 {
         self.pending.saturating_add(self.running)
     }
+
+    /// How many there are of those that are too few: all, unless the match policy counts waiting ones only.
+    pub fn too_few(self, min: u32) -> u32 {
+        if self.have() < min { self.have() } else { self.pending }
+    }
 }
 
 #[derive(Debug)]
 pub(super) struct Gang {
     /// `namespace/name`.
     pub key: Box<str>,
-    pub mode: Mode,
-    pub match_policy: MatchPolicy,
-    pub startup: Startup,
-    pub together_with: Vec<Box<str>>,
-    pub wait_seconds: u32,
-    pub priority: i32,
+    /// What all its members say of it.
+    pub said: Words,
+    /// What single members say.
+    words: Vec<Words>,
     /// Creation of the oldest member, seconds since 1970.
     pub created: i64,
     /// Order of first appearance among gangs.
@@ -178,6 +194,8 @@ pub(super) struct Gang {
     pub shortage: Option<((u64, u64), super::Rejection)>,
     /// The clock when a member was last turned away on old node state, and the round in which that began.
     pub doubted: (i64, u32),
+    /// How often others still let it go first although it did not come: it comes of itself, after an error.
+    pub excused: u8,
     /// Whether it made use of the places found for it.
     pub turn: Turn,
     /// The first cycle after its last attempt in which another gang was turned away to let this one go first; else not
@@ -186,15 +204,12 @@ pub(super) struct Gang {
 }
 
 impl Gang {
-    pub fn new(membership: &Membership, options: &super::Options, order: u64) -> Self {
+    /// A gang without members, `namespace/name`.
+    pub fn new(key: Box<str>, order: u64) -> Self {
         Self {
-            key: membership.gang.clone(),
-            mode: membership.mode,
-            match_policy: membership.match_policy.unwrap_or(options.match_policy),
-            startup: membership.startup,
-            together_with: membership.together_with.clone(),
-            wait_seconds: membership.wait_seconds.unwrap_or(options.slot_seconds),
-            priority: i32::MIN,
+            key,
+            said: Words::default(),
+            words: Vec::new(),
             created: i64::MAX,
             order,
             kinds: Vec::new(),
@@ -206,23 +221,48 @@ impl Gang {
             composition: 0,
             shortage: None,
             doubted: (0, 0),
+            excused: 0,
             turn: Turn::default(),
             awaited: 0,
         }
     }
 
-    /// A member comes and says this of its gang. Where members differ, what keeps more of them waiting counts, whoever
-    /// came first.
-    pub fn hear(&mut self, membership: &Membership, options: &super::Options) {
-        self.mode = self.mode.min(membership.mode);
-        self.match_policy = self.match_policy.min(membership.match_policy.unwrap_or(options.match_policy));
-        self.startup = self.startup.max(membership.startup);
-        self.wait_seconds = self.wait_seconds.max(membership.wait_seconds.unwrap_or(options.slot_seconds));
-        for key in &membership.together_with {
-            if let Err(place) = self.together_with.binary_search(key) {
-                self.together_with.insert(place, key.clone());
+    /// The number of what a member says of its gang, a new one if it is new.
+    pub fn words(&mut self, words: Words) -> u16 {
+        let known = self.words.iter().position(|known| *known == words);
+        let at = known.unwrap_or_else(|| {
+            // As with kinds, there are never more than members.
+            let unused = |at: &usize| !self.members.iter().any(|member| usize::from(member.words) == *at);
+            let at = (0..self.words.len()).find(unused).unwrap_or(self.words.len());
+            match self.words.get_mut(at) {
+                Some(place) => *place = words,
+                None => self.words.push(words),
+            }
+            at
+        });
+        u16::try_from(at).unwrap_or(u16::MAX)
+    }
+
+    /// Adds up what the members say. Where they differ, what keeps more of them waiting counts, and the highest priority.
+    pub fn add_up(&mut self) {
+        let mut said = self.members.iter().filter_map(|member| self.words.get(usize::from(member.words)));
+        let Some(mut sum) = said.next().cloned() else { return };
+        for words in said {
+            if *words == sum {
+                continue;
+            }
+            sum.mode = sum.mode.min(words.mode);
+            sum.match_policy = sum.match_policy.min(words.match_policy);
+            sum.startup = sum.startup.max(words.startup);
+            sum.wait_seconds = sum.wait_seconds.max(words.wait_seconds);
+            sum.priority = sum.priority.max(words.priority);
+            for key in &words.together_with {
+                if let Err(place) = sum.together_with.binary_search(key) {
+                    sum.together_with.insert(place, key.clone());
+                }
             }
         }
+        self.said = sum;
     }
 
     pub fn find(&self, name: u64) -> Option<&Member> {
@@ -314,14 +354,14 @@ impl Gang {
 
     /// Whether members run already that can only run because the gang was complete once.
     pub fn has_started(&self, counts: Counts) -> bool {
-        let leader = u32::from(self.startup == Startup::LeaderFirst);
+        let leader = u32::from(self.said.startup == Startup::LeaderFirst);
         counts.running > leader
     }
 
     /// Whether enough members are there to start, or go on.
     pub fn has_quorum(&self, counts: Counts) -> bool {
         let min = self.min();
-        match self.match_policy {
+        match self.said.match_policy {
             MatchPolicy::OnlyWaiting => {
                 let on_their_way = self.members.iter().filter(|member| matches!(member.place, Place::Placed(_)));
                 let on_their_way = u32::try_from(on_their_way.count()).unwrap_or(u32::MAX);

@@ -1,6 +1,6 @@
 //! Who is in which gang: members come, and are forgotten when they run or are gone.
 
-use super::gang::{Gang, Kind, Member, Place, Turn};
+use super::gang::{Gang, Kind, Member, Place, Turn, Words};
 use super::{Book, Facts, Pod, hash};
 use crate::gather::Gather;
 use crate::policy::gang::membership::Membership;
@@ -22,12 +22,20 @@ impl Book {
         let known = self.by_key.get(&pod.membership.gang).copied();
         let at = known.filter(|at| self.goes_on(*at, name, facts)).unwrap_or_else(|| self.add_gang(pod.membership));
         let Some(gang) = self.gang_mut(at) else { return at };
-        gang.hear(pod.membership, &options);
+        let said = pod.membership;
+        let words = gang.words(Words {
+            mode: said.mode,
+            match_policy: said.match_policy.unwrap_or(options.match_policy),
+            startup: said.startup,
+            together_with: said.together_with.clone(),
+            wait_seconds: said.wait_seconds.unwrap_or(options.slot_seconds),
+            priority: pod.priority,
+        });
         let example = (name, cut(pod.name, LONGEST_EXAMPLE).into());
         let kind = Kind { request: pod.request.clone(), rules: pod.rules, per_node: pod.per_node, example };
         let kind = gang.kind(kind);
         gang.last_cycle = now;
-        gang.priority = pod.priority.max(gang.priority);
+        gang.excused = 0;
         gang.created = pod.created.min(gang.created);
         if gang.turn == Turn::Begun {
             gang.turn = Turn::Missed;
@@ -49,9 +57,11 @@ impl Book {
         if let Some(member) = gang.find_mut(name) {
             let min = pod.membership.min.unwrap_or(0);
             news |= member.min != min;
-            (member.uid, member.kind, member.min, member.failed) = (pod.uid, kind, min, false);
+            (member.uid, member.kind, member.words, member.min) = (pod.uid, kind, words, min);
+            member.failed = false;
             (member.round, member.seen, member.last) = (round, clock_ms.div_euclid(1000), now);
         }
+        gang.add_up();
         if news {
             gang.composition = gang.composition.saturating_add(1);
             gang.turn = Turn::Open;
@@ -83,8 +93,8 @@ impl Book {
     }
 
     fn add_gang(&mut self, membership: &Membership) -> usize {
-        let gang = Gang::new(membership, &self.options, self.now);
-        let key = gang.key.clone();
+        let key = membership.gang.clone();
+        let gang = Gang::new(key.clone(), self.now);
         let at = match self.gangs.iter().position(Option::is_none) {
             Some(free) if self.gangs.len() > self.by_key.len() => free,
             _ => {
@@ -146,6 +156,7 @@ impl Book {
         self.members = self.members.saturating_sub(settled.len());
         if let Some(gang) = self.gang_mut(at) {
             gang.members.retain(|member| settled.binary_search(&member.name).is_err());
+            gang.add_up();
             gang.composition = gang.composition.saturating_add(1);
             gang.turn = Turn::Open;
         }

@@ -22,7 +22,7 @@ type Rank = (i32, bool, Reverse<i64>, Reverse<u64>);
 impl Book {
     pub(super) fn rank(&self, gang: &Gang, facts: &impl Facts) -> Rank {
         let (_, runs_below_min) = self.is_under_way(gang, facts);
-        (gang.priority, runs_below_min, Reverse(gang.created), Reverse(gang.order))
+        (gang.said.priority, runs_below_min, Reverse(gang.created), Reverse(gang.order))
     }
 
     /// Of the gang and those that start together with it: whether members run, and whether they only can because all were
@@ -37,7 +37,7 @@ impl Book {
         };
         count(gang);
         let mut bound = false;
-        for key in &gang.together_with {
+        for key in &gang.said.together_with {
             match self.by_key.get(key).and_then(|at| self.gang(*at)) {
                 Some(partner) => count(partner),
                 // It runs and has nobody waiting, so it is not below its minimum as far as anybody knows.
@@ -84,8 +84,9 @@ impl Book {
             let Some(other) = self.gang(at) else { continue };
             let known_to_fail =
                 other.shortage.as_ref().is_some_and(|(found_in, _)| *found_in == (state, other.composition));
-            let missed_its_turn = other.awaited > other.last_cycle && came >= other.awaited;
-            if known_to_fail || missed_its_turn || other.turn != Turn::Open || other.priority < gang.priority {
+            let missed_its_turn = other.awaited > other.last_cycle && came >= other.awaited && other.excused == 0;
+            if known_to_fail || missed_its_turn || other.turn != Turn::Open || other.said.priority < gang.said.priority
+            {
                 continue;
             }
             let waits = other.members.iter().any(|member| member.place == Place::Nowhere);
@@ -134,7 +135,9 @@ impl Book {
     /// Whether a member of the gang would have room on the node now, but not beside the pod of this cycle.
     fn is_kept_short(&self, at: usize, node: NodeRow, facts: &impl Facts) -> bool {
         let Some(gang) = self.gang(at) else { return false };
-        if gang.priority < self.current.priority || gang.awaited > gang.last_cycle || !self.is_under_way(gang, facts).1
+        if gang.said.priority < self.current.priority
+            || gang.awaited > gang.last_cycle
+            || !self.is_under_way(gang, facts).1
         {
             return false;
         }
@@ -158,7 +161,7 @@ impl Book {
     pub(super) fn is_complete(&self, at: usize, facts: &impl Facts) -> bool {
         self.gang(at).is_some_and(|gang| {
             let counts = gang.counts(facts);
-            gang.min() > 0 && gang.has_quorum(counts) && self.incomplete_partner(gang, counts, facts).is_none()
+            gang.min() > 0 && gang.has_quorum(counts) && self.incomplete_partner(at, counts, facts).is_none()
         })
     }
 }

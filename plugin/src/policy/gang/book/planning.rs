@@ -102,11 +102,18 @@ impl Book {
         facts.nominated(node, resource, &own)
     }
 
-    /// A gang and those that start together with it.
+    /// A gang and those that start together with it: those that it names, and those that these name.
     pub(super) fn unit(&self, gang: usize) -> Vec<usize> {
         let mut unit = vec![gang];
-        if let Some(gang) = self.gang(gang) {
-            unit.extend(gang.together_with.iter().filter_map(|key| self.by_key.get(key).copied()));
+        let mut looked_at = 0;
+        while let Some(gang) = unit.get(looked_at).and_then(|at| self.gang(*at)) {
+            for key in &gang.said.together_with {
+                match self.by_key.get(key) {
+                    Some(partner) if !unit.contains(partner) => unit.push(*partner),
+                    _ => {}
+                }
+            }
+            looked_at = looked_at.saturating_add(1);
         }
         unit
     }

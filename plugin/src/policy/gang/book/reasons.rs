@@ -70,7 +70,7 @@ impl Rejection {
         let request = kind_row.map_or_else(String::new, |kind| one_member(&kind.request, shortage.resource, facts));
         let own = short.key == gang.key;
         let partner = match own {
-            true => gang.together_with.first().map(|partner| (partner, "")),
+            true => gang.said.together_with.first().map(|partner| (partner, "")),
             false => Some((&short.key, " which")),
         };
         let mut reason = members(&gang.key, counts.have(), gang.min());

@@ -65,7 +65,7 @@ impl Book {
         let (now, clock_ms) = (self.now, self.clock_ms);
         for at in self.held.holders() {
             let Some(gang) = self.gang_mut(at) else { continue };
-            let wait_ms = i64::from(gang.wait_seconds).saturating_mul(1000);
+            let wait_ms = i64::from(gang.said.wait_seconds).saturating_mul(1000);
             let progress = &mut gang.progress;
             if clock_ms != progress.clock_ms {
                 progress.running_since_ms.get_or_insert(clock_ms);
