@@ -363,6 +363,22 @@ fn hold_where_they_once_did_not() {
             disturbances: vec![(11, Disturbance::NodeLost(44)), (12, Disturbance::BindingFails)],
             seed: 1_446_096_528_201_606_219,
         },
+        // What had been found out for a large member of a gang below its minimum was told to a small one, too.
+        History {
+            nodes: vec![0, 7],
+            gangs: vec![
+                gang(1, 1, 1, true, 0),
+                Gang { more: 1, ..gang(4, 2, 3, false, 1) },
+                Gang { more: 2, ..gang(2, 2, 2, false, 0) },
+            ],
+            singles: vec![2],
+            singles_first: true,
+            node_state: NodeState::Exact,
+            leaving: 4,
+            pace: 2,
+            disturbances: vec![(14, Disturbance::NodeAdded(139)), (32, Disturbance::BindingFails)],
+            seed: 1_104_068_649_774_916_603,
+        },
     ];
     for history in histories {
         history.check();

@@ -271,8 +271,9 @@ impl Book {
         let Some(gang) = self.gang(at) else { return Verdict::Free };
         let started = gang.has_started(counts);
         let state = (self.state_of_the_world(facts), gang.composition);
-        if let Some((found_in, rejection)) = &gang.shortage
-            && *found_in == state
+        let kind = gang.find(name).map_or(0, |member| member.kind);
+        if let Some((found_in, of, rejection)) = &gang.shortage
+            && (*found_in, *of) == (state, kind)
             && pod.nominated.is_none()
         {
             return Verdict::Rejected(rejection.clone());
@@ -294,7 +295,7 @@ impl Book {
                     self.note_short(at);
                 }
                 if let (Some(gang), None) = (self.gang_mut(at), pod.nominated) {
-                    gang.shortage = Some((state, rejection.clone()));
+                    gang.shortage = Some((state, kind, rejection.clone()));
                 }
                 return Verdict::Rejected(rejection);
             }

@@ -190,8 +190,9 @@ pub(super) struct Gang {
     pub progress: Progress,
     /// Changes with the members, for what is remembered about them.
     pub composition: u64,
-    /// The last rejection for want of room, with the state of the world it was found in.
-    pub shortage: Option<((u64, u64), super::Rejection)>,
+    /// The last rejection for want of room, with the state of the world it was found in and the kind of the member: one of
+    /// another kind may find room.
+    pub shortage: Option<((u64, u64), u16, super::Rejection)>,
     /// The clock when a member was last turned away on old node state, and the round in which that began.
     pub doubted: (i64, u32),
     /// How often others still let it go first although it did not come: it comes of itself, after an error.

@@ -83,7 +83,7 @@ impl Book {
         for at in self.by_key.values().copied().filter(|at| !unit.contains(at)) {
             let Some(other) = self.gang(at) else { continue };
             let known_to_fail =
-                other.shortage.as_ref().is_some_and(|(found_in, _)| *found_in == (state, other.composition));
+                other.shortage.as_ref().is_some_and(|(found_in, ..)| *found_in == (state, other.composition));
             let missed_its_turn = other.awaited > other.last_cycle && came >= other.awaited && other.excused == 0;
             if known_to_fail || missed_its_turn || other.turn != Turn::Open || other.said.priority < gang.said.priority
             {
