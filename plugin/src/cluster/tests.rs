@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
+use super::ledger::MAX_PLACED;
 use super::*;
-use crate::object::{RequestOptions, ResourceId};
+use crate::object::{PodInfo, RequestOptions, ResourceId};
 use crate::testing::{self, FakeHost};
 
 fn a_pod(uid: &str, cpu: i64) -> PodInfo {

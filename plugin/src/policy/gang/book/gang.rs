@@ -4,9 +4,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::Facts;
+use super::words::Words;
 use crate::gather::Gather;
 use crate::object::{ResourceId, Resources};
-use crate::policy::gang::membership::{MatchPolicy, Mode, Startup};
+use crate::policy::gang::membership::{MatchPolicy, Startup};
 use crate::policy::gang::planner::NodeRow;
 use crate::reckon::Reckon;
 use crate::sort::sort_by_key;
@@ -31,17 +32,6 @@ impl PartialEq for Kind {
     fn eq(&self, other: &Self) -> bool {
         self.rules == other.rules && self.per_node == other.per_node && self.request == other.request
     }
-}
-
-/// What a member says of its gang.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Words {
-    pub mode: Mode,
-    pub match_policy: MatchPolicy,
-    pub startup: Startup,
-    pub together_with: Vec<Box<str>>,
-    pub wait_seconds: u32,
-    pub priority: i32,
 }
 
 /// Where a member is.
@@ -244,25 +234,11 @@ impl Gang {
         u16::try_from(at).unwrap_or(u16::MAX)
     }
 
-    /// Adds up what the members say. Where they differ, what keeps more of them waiting counts, and the highest priority.
+    /// Adds up what the members say.
     pub fn add_up(&mut self) {
         let mut said = self.members.iter().filter_map(|member| self.words.get(usize::from(member.words)));
         let Some(mut sum) = said.next().cloned() else { return };
-        for words in said {
-            if *words == sum {
-                continue;
-            }
-            sum.mode = sum.mode.min(words.mode);
-            sum.match_policy = sum.match_policy.min(words.match_policy);
-            sum.startup = sum.startup.max(words.startup);
-            sum.wait_seconds = sum.wait_seconds.max(words.wait_seconds);
-            sum.priority = sum.priority.max(words.priority);
-            for key in &words.together_with {
-                if let Err(place) = sum.together_with.binary_search(key) {
-                    sum.together_with.insert(place, key.clone());
-                }
-            }
-        }
+        said.for_each(|words| sum.add(words));
         self.said = sum;
     }
 

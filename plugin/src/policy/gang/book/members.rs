@@ -1,6 +1,7 @@
 //! Who is in which gang: members come, and are forgotten when they run or are gone.
 
-use super::gang::{Gang, Kind, Member, Place, Turn, Words};
+use super::gang::{Gang, Kind, Member, Place, Turn};
+use super::words::Words;
 use super::{Book, Facts, Pod, hash};
 use crate::gather::Gather;
 use crate::policy::gang::membership::Membership;

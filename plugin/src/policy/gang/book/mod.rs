@@ -24,6 +24,7 @@ mod reserve;
 mod slots;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use crate::object::{ResourceId, Resources};
 use crate::policy::gang::membership::{MatchPolicy, Membership};
