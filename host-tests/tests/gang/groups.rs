@@ -189,3 +189,27 @@ impl Case {
 fn start_as_a_whole_in_random_histories() {
     proptest!(random_cases(2_000), |(case in case())| case.check());
 }
+
+/// The clock had stood still for half a minute when a binding failed. With its next move the member seemed to have stayed away
+/// for that long, and lost its place.
+#[test]
+fn a_quiet_time_is_no_absence() {
+    let gang = |members, min, gpus| Gang { members, min, gpus };
+    let group = Group {
+        gangs: vec![gang(3, 3, 1), gang(4, 3, 3), gang(3, 2, 1)],
+        priority: 0,
+        mode: None,
+        match_policy: Some("only-waiting"),
+    };
+    Case {
+        nodes: vec![5, 4],
+        groups: vec![group],
+        singles: vec![1],
+        node_state: NodeState::Exact,
+        pace: 1_223,
+        order: 9_884_923_816_760_791_275,
+        meanwhile: vec![(3, Event::BindingFails), (30, Event::NodeAdded(4)), (27, Event::NodeAdded(7))],
+        seed: 8_145_762_131_422_239_038,
+    }
+    .check();
+}

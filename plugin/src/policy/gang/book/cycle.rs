@@ -9,6 +9,7 @@ use crate::gather::Gather;
 use crate::object::Resources;
 use crate::policy::gang::membership::{Mode, Startup};
 use crate::policy::gang::planner::{NodeRow, Topology};
+use crate::reckon::Reckon;
 
 /// Cycles after which what is known of the nodes may be out of date.
 const OLD_NEWS: u64 = 64;
@@ -19,6 +20,9 @@ const ROUNDS_OF_DOUBT: u32 = 12;
 
 /// How often others let a gang go first that does not come, while it is sure to come of itself.
 const EXCUSED: u8 = 3;
+
+/// However far the clock goes at once: nothing had moved it, and that was no time in which members could have come.
+const MOST_AT_ONCE_MS: i64 = 5_000;
 
 /// Which facts a decision may rest on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +162,7 @@ impl Book {
 
     fn begin(&mut self, uid: u64, request: &Resources, facts: &impl Facts, clock_ms: i64) {
         self.now = self.now.saturating_add(1);
+        self.passed_ms = self.passed_ms.plus(clock_ms.minus(self.clock_ms).clamp(0, MOST_AT_ONCE_MS));
         self.clock_ms = clock_ms;
         self.current = Cycle { uid, request: request.clone(), ..Cycle::default() };
         self.expire(uid, facts);

@@ -64,7 +64,7 @@ pub(super) struct Member {
     pub order: u64,
     /// The round of its last attempt; see [`Gang::round`].
     pub round: u32,
-    /// The clock at its last attempt, in seconds since 1970.
+    /// How many seconds had passed at its last attempt; see [`super::Book::passed_ms`].
     pub seen: i64,
     /// The cycle of its last attempt.
     pub last: u64,
@@ -350,15 +350,14 @@ impl Gang {
     }
 
     /// Members that node state counts by now (or that are gone), and pending ones that were deleted, or must have been: the
-    /// others came several times meanwhile.
-    pub fn settled(&self, facts: &impl Facts, clock_ms: i64, except: Option<u64>) -> Vec<u64> {
-        let now = clock_ms.div_euclid(1000);
+    /// others came several times meanwhile. `passed` are the seconds that have passed, if there is a clock.
+    pub fn settled(&self, facts: &impl Facts, passed: Option<i64>, except: Option<u64>) -> Vec<u64> {
         let settled = |member: &&Member| {
             if let Place::Placed(_) = member.place {
                 return !facts.in_ledger(member.uid);
             }
             let missed = self.round.saturating_sub(member.round) >= ROUNDS_MISSED
-                && (member.seen == 0 || now.minus(member.seen) >= SECONDS_MISSED);
+                && passed.is_none_or(|passed| passed.minus(member.seen) >= SECONDS_MISSED);
             Some(member.name) != except && (missed || facts.is_gone(member.uid))
         };
         self.members.iter().filter(settled).map(|member| member.name).gather()

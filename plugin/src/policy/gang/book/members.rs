@@ -19,7 +19,7 @@ impl Book {
     /// Notes that the member has come, and answers its gang.
     pub(super) fn see(&mut self, pod: &Pod<'_>, facts: &impl Facts) -> usize {
         let name = hash(pod.name);
-        let (now, clock_ms, options) = (self.now, self.clock_ms, self.options);
+        let (now, passed_ms, options) = (self.now, self.passed_ms, self.options);
         let known = self.by_key.get(&pod.membership.gang).copied();
         let at = known.filter(|at| self.goes_on(*at, name, facts)).unwrap_or_else(|| self.add_gang(pod.membership));
         let Some(gang) = self.gang_mut(at) else { return at };
@@ -60,7 +60,7 @@ impl Book {
             news |= member.min != min;
             (member.uid, member.kind, member.words, member.min) = (pod.uid, kind, words, min);
             member.failed = false;
-            (member.round, member.seen, member.last) = (round, clock_ms.div_euclid(1000), now);
+            (member.round, member.seen, member.last) = (round, passed_ms.div_euclid(1000), now);
         }
         gang.add_up();
         if news {
@@ -146,7 +146,8 @@ impl Book {
     #[inline(never)]
     pub(super) fn settle(&mut self, at: usize, except: Option<u64>, facts: &impl Facts) {
         let Some(gang) = self.gang(at) else { return };
-        let settled = gang.settled(facts, self.clock_ms, except);
+        let passed = Some(self.passed_ms.div_euclid(1000)).filter(|_| self.clock_ms > 0);
+        let settled = gang.settled(facts, passed, except);
         self.end_slots(at, &|node| !facts.exists(node));
         for name in &settled {
             self.put(at, *name, Place::Nowhere);

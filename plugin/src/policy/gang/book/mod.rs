@@ -158,6 +158,8 @@ pub struct Book {
     /// The number of this cycle: logical time.
     now: u64,
     clock_ms: i64,
+    /// The time that has passed while something moved the clock: a quiet time counts for some seconds.
+    passed_ms: i64,
     /// The cycle in which all nodes were last read; 0 before.
     surveyed: u64,
     /// Gangs that run below their minimum, a member of which has found no room; some may have found it since.
