@@ -1,16 +1,22 @@
 //! `stowage test`: cases that hold, that do not, and that are faulty.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{example, stdout, stowage};
 
-#[test]
-fn expectations_that_do_not_hold_are_exit_code_1() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wrong-case");
+/// A folder with the cluster and the workload of the demo.
+fn case_folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
     for file in ["cluster.yaml", "workload.yaml"] {
         std::fs::copy(example(file), folder.join(file)).unwrap();
     }
+    folder
+}
+
+#[test]
+fn expectations_that_do_not_hold_are_exit_code_1() {
+    let folder = case_folder("wrong-case");
     // A gang's last member has one node to go to, and no score.
     std::fs::write(folder.join("policy.json"), r#"{"gang": {"enabled": false}}"#).unwrap();
     let expect = folder.join("expect.yaml");
@@ -38,11 +44,7 @@ fn expectations_that_do_not_hold_are_exit_code_1() {
 #[test]
 fn a_folder_that_is_named_gets_a_golden_outcome() {
     let outer = Path::new(env!("CARGO_TARGET_TMPDIR")).join("golden-cases");
-    let folder = outer.join("one");
-    std::fs::create_dir_all(&folder).unwrap();
-    for file in ["cluster.yaml", "workload.yaml"] {
-        std::fs::copy(example(file), folder.join(file)).unwrap();
-    }
+    let folder = case_folder("golden-cases/one");
     std::fs::write(folder.join("expect.yaml"), "placed: 5\n").unwrap();
     let golden = folder.join("golden.json");
     let _ = std::fs::remove_file(&golden);
@@ -56,11 +58,7 @@ fn a_folder_that_is_named_gets_a_golden_outcome() {
 
 #[test]
 fn cases_that_cannot_fail_are_faults() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("idle-case");
-    std::fs::create_dir_all(&folder).unwrap();
-    for file in ["cluster.yaml", "workload.yaml"] {
-        std::fs::copy(example(file), folder.join(file)).unwrap();
-    }
+    let folder = case_folder("idle-case");
     let later = "kind: Pod\nmetadata: {name: later}\nspec: {containers: [{name: c}]}\n";
     std::fs::write(folder.join("later.yaml"), later).unwrap();
     let group = "apiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: 2}\n";

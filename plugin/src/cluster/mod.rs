@@ -237,6 +237,15 @@ impl Cluster {
         at
     }
 
+    /// Reads a known node unless that was done in this cycle; `None` as for [`Cluster::read`].
+    pub fn freshen(&mut self, host: &mut impl Host, at: NodeIndex) -> Option<NodeIndex> {
+        if self.is_fresh(at) {
+            return Some(at);
+        }
+        let name = self.node(at)?.name.clone();
+        self.read(host, &name)
+    }
+
     /// Notes what a node is now. What is worth a line in the log goes to `news`.
     fn take_in(&mut self, name: &str, bytes: &[u8], news: &mut Vec<String>) -> Option<NodeIndex> {
         let known = self.find(name);
@@ -300,10 +309,8 @@ impl Cluster {
     pub fn refresh(&mut self, host: &mut impl Host, count: u32) {
         for _ in 0..count.min(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)) {
             self.turn = self.turn.checked_add(1).filter(|turn| *turn < self.nodes.len()).unwrap_or(0);
-            let Some(node) = self.nodes.get(self.turn).and_then(Option::as_ref) else { continue };
-            if node.read_in != self.cycle {
-                let name = node.name.clone();
-                self.read(host, &name);
+            if let Some(at) = self.nodes.get(self.turn).and_then(Option::as_ref).map(|node| node.at) {
+                self.freshen(host, at);
             }
         }
     }

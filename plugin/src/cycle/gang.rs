@@ -178,9 +178,8 @@ impl Gangs {
                 Code::Success
             }
             Verdict::Rejected(rejection) if self.in_doubt => {
-                // No event tells that node state has caught up. An error is tried again within seconds.
-                reject(&rejection, host);
-                Code::Error
+                // No event tells that node state has caught up.
+                send_back(&rejection, host)
             }
             Verdict::Rejected(rejection) => reject(&rejection, host),
         }
@@ -229,10 +228,8 @@ impl Gangs {
         if !matches!(verdict, None | Some(Verdict::Rejected(_))) {
             let before = cluster.generation();
             for row in self.book.nodes_to_look_at(&view) {
-                if let Some(name) =
-                    cluster.at_row(row).filter(|node| !cluster.is_fresh(node.at)).map(|node| node.name.clone())
-                {
-                    cluster.read(host, &name);
+                if let Some(at) = cluster.at_row(row).map(|node| node.at) {
+                    cluster.freshen(host, at);
                 }
             }
             if cluster.generation() != before {
@@ -337,8 +334,7 @@ impl Gangs {
             Err(rejection) if self.book.has_member() => reject(&rejection, host),
             Err(rejection) => {
                 // No event need come for it.
-                reject(&rejection, host);
-                Code::Error
+                send_back(&rejection, host)
             }
         }
     }
@@ -375,6 +371,12 @@ fn request(pod: &PodInfo) -> Resources {
     let mut request = pod.requests.clone();
     request.set(ResourceId::PODS, 1);
     request
+}
+
+/// Turns the pod away with an error, which the scheduler tries again within seconds, whatever happens.
+fn send_back(rejection: &Rejection, host: &mut impl Host) -> Code {
+    reject(rejection, host);
+    Code::Error
 }
 
 fn reject(rejection: &Rejection, host: &mut impl Host) -> Code {

@@ -144,9 +144,7 @@ impl Qos {
     /// the scheduler that is an error, after which it tries again soon. An unschedulable pod would wait for an event.
     pub fn reserve(&self, at: NodeIndex, cluster: &mut Cluster, host: &mut impl Host) -> Code {
         let Some(question) = self.question.as_ref().filter(|question| question.filters) else { return Code::Success };
-        let Some(name) = cluster.node(at).map(|node| node.name.clone()) else { return Code::Success };
-        let at = if cluster.is_fresh(at) { Some(at) } else { cluster.read(host, &name) };
-        match at.and_then(|at| cluster.node(at)) {
+        match cluster.freshen(host, at).and_then(|at| cluster.node(at)) {
             Some(node) if self.answer(question, node, cluster, host) != Code::Success => Code::Error,
             _ => Code::Success,
         }

@@ -220,18 +220,9 @@ impl Gang {
 
     /// The number of what a member says of its gang, a new one if it is new.
     pub fn words(&mut self, words: Words) -> u16 {
-        let known = self.words.iter().position(|known| *known == words);
-        let at = known.unwrap_or_else(|| {
-            // As with kinds, there are never more than members.
-            let unused = |at: &usize| !self.members.iter().any(|member| usize::from(member.words) == *at);
-            let at = (0..self.words.len()).find(unused).unwrap_or(self.words.len());
-            match self.words.get_mut(at) {
-                Some(place) => *place = words,
-                None => self.words.push(words),
-            }
-            at
-        });
-        u16::try_from(at).unwrap_or(u16::MAX)
+        let (number, _) = number_of(&self.words, &words, &self.members, |member| member.words);
+        put_at(&mut self.words, number, words);
+        number
     }
 
     /// Adds up what the members say.
@@ -252,22 +243,13 @@ impl Gang {
 
     /// The number of a kind, a new one if it is new. The member that comes with it stands for it if no other does.
     pub fn kind(&mut self, kind: Kind) -> u16 {
-        let known = self.kinds.iter().position(|known| *known == kind);
-        let at = known.unwrap_or_else(|| {
-            // Numbers that no member has any more are used again, so there are never more than members.
-            let unused = |at: &usize| !self.members.iter().any(|member| usize::from(member.kind) == *at);
-            (0..self.kinds.len()).find(unused).unwrap_or(self.kinds.len())
-        });
-        let number = u16::try_from(at).unwrap_or(u16::MAX);
-        if known.is_none() {
+        let (number, known) = number_of(&self.kinds, &kind, &self.members, |member| member.kind);
+        if !known {
             self.refused.retain(|refusal| refusal.kind != number);
         } else if self.example(number).is_some() {
             return number;
         }
-        match self.kinds.get_mut(at) {
-            Some(place) => *place = kind,
-            None => self.kinds.push(kind),
-        }
+        put_at(&mut self.kinds, number, kind);
         self.composition = self.composition.saturating_add(1);
         number
     }
@@ -387,5 +369,24 @@ impl Gang {
 
     pub fn holds_slots(&self) -> bool {
         self.members.iter().any(|member| matches!(member.place, Place::Slot(_)))
+    }
+}
+
+/// The number of an item, and whether it had one already. Numbers that no member has any more are given again, so that there are
+/// never more than members.
+fn number_of<T: PartialEq>(items: &[T], item: &T, members: &[Member], of: impl Fn(&Member) -> u16) -> (u16, bool) {
+    let known = items.iter().position(|known| known == item);
+    let at = known.unwrap_or_else(|| {
+        let unused = |at: &usize| !members.iter().any(|member| usize::from(of(member)) == *at);
+        (0..items.len()).find(unused).unwrap_or(items.len())
+    });
+    (u16::try_from(at).unwrap_or(u16::MAX), known.is_some())
+}
+
+/// Gives the item that number.
+fn put_at<T>(items: &mut Vec<T>, number: u16, item: T) {
+    match items.get_mut(usize::from(number)) {
+        Some(place) => *place = item,
+        None => items.push(item),
     }
 }
